@@ -169,12 +169,19 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         // It fails only if there are threads already, and then these do.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build_global();
     }
-    let Compared { diff, given, hidden } = match (&args.overlays, &args.against, &args.with) {
-        (Some(two), _, _) => overlays::compare(&args, &two[0], &two[1], report)?,
-        (_, Some(path), _) => rendered::against(&args, path, report)?,
-        (_, _, Some(command)) => rendered::with(&args, command, report)?,
-        _ => revisions::compare(&args, report)?,
-    };
+    let Compared { diff, given, hidden, only_matches_nothing } =
+        match (&args.overlays, &args.against, &args.with) {
+            (Some(two), _, _) => overlays::compare(&args, &two[0], &two[1], report)?,
+            (_, Some(path), _) => rendered::against(&args, path, report)?,
+            (_, _, Some(command)) => rendered::with(&args, command, report)?,
+            _ => revisions::compare(&args, report)?,
+        };
+    if let Some(only) = args.only.as_deref().filter(|_| only_matches_nothing) {
+        let message = format!("nothing that is compared is named `{only}`");
+        let help =
+            "write `Kind/name`, such as `Deployment/web`; `krm explain DIR` lists what a folder builds to";
+        report.show(&Diagnostic::warning("diff-only-no-match", message).help(help));
+    }
     let form = text::Form { full: args.full, columns: args.columns(report) };
     let text = match args.output.format {
         _ if args.html.is_some() => html::page(&diff),
@@ -229,13 +236,16 @@ struct Compared {
     given: Vec<Given>,
     /// What is not to be shown of either side.
     hidden: [Hidden; 2],
+    /// `--only` names a resource that is nowhere.
+    only_matches_nothing: bool,
 }
 
 impl Compared {
     fn new(from: &Side, to: &Side, given: Vec<Given>, options: &diff::Options) -> Self {
         let hidden = diff::hidden(from, to, &given, options);
         let diff = diff::compare(from, to, &given, options, &hidden);
-        Self { diff, given, hidden }
+        let only_matches_nothing = diff::only_matches_nothing(&given, options);
+        Self { diff, given, hidden, only_matches_nothing }
     }
 }
 

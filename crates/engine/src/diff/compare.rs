@@ -539,11 +539,15 @@ impl Comparison<'_> {
 /// Whether the user asked for a resource.
 pub(super) fn is_meant(options: &Options, pair: &Pair, old: &[Item], new: &[Item]) -> bool {
     let Some(only) = &options.only else { return true };
-    let means = |item: &Item| match item.track {
-        Some((trace, track)) => only.means(&trace.ids(track)),
-        None => only.means(&[item.id, &item.original()]),
-    };
-    pair.old.is_some_and(|at| means(&old[at])) || pair.new.is_some_and(|at| means(&new[at]))
+    pair.old.is_some_and(|at| item_is(&old[at], only)) || pair.new.is_some_and(|at| item_is(&new[at], only))
+}
+
+/// Whether a resource has, or once had, this name.
+pub(super) fn item_is(item: &Item, name: &ResourceName) -> bool {
+    match item.track {
+        Some((trace, track)) => name.means(&trace.ids(track)),
+        None => name.means(&[item.id, &item.original()]),
+    }
 }
 
 /// Whether the user does not want to see a field.

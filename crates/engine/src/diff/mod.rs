@@ -17,7 +17,7 @@ use krm_yaml::{Diagnostic, Node};
 
 pub use crate::compare::ChangeKind;
 pub use compare::{Given, Options, Outcome, Rendered, Side, compare, ending, hidden};
-pub use narrow::narrowed;
+pub use narrow::{narrowed, only_matches_nothing};
 
 /// Which lines of a text differ from another's.
 pub mod lines {

@@ -4,7 +4,9 @@ use krm_yaml::Node;
 use rustc_hash::FxHashMap;
 
 use super::ChangeKind;
-use super::compare::{Given, Matched, Options, differences_of, is_ignored, is_meant, items};
+use super::compare::{
+    Given, Matched, Options, Outcome, differences_of, is_ignored, is_meant, item_is, items,
+};
 use super::pair::pairs;
 use crate::compare::fields::Difference;
 use crate::pipeline::trace::{Segment, at_mut};
@@ -50,6 +52,19 @@ pub fn narrowed(given: &Given, options: &Options) -> [Vec<Node>; 2] {
         after.insert(at, (x, before[x].clone()));
     }
     [before, after.into_iter().map(|(_, node)| node).collect()]
+}
+
+/// Whether `only` is none of the resources that were compared. False if a target was not built: it may be there.
+pub fn only_matches_nothing(given: &[Given], options: &Options) -> bool {
+    let Some(only) = &options.only else { return false };
+    let is_unknown = |outcome: &Outcome| match outcome {
+        Outcome::Built(_) | Outcome::Missing => false,
+        Outcome::Rendered(all) => all.is_empty(),
+        Outcome::Failed(_) => true,
+    };
+    let is_known = |one: &Given| !is_unknown(&one.from) && !is_unknown(&one.to);
+    let lacks = |outcome: &Outcome| !items(outcome).iter().any(|item| item_is(item, only));
+    !given.is_empty() && given.iter().all(|one| is_known(one) && lacks(&one.from) && lacks(&one.to))
 }
 
 /// Takes differences back in the second of two trees.
