@@ -1,6 +1,6 @@
 //! `krm lint`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::build;
 use super::help::{codes, did_you_mean};
 use crate::cli::{BuildFlags, examples};
 use crate::os;
-use crate::report::{Report, counted};
+use crate::report::{Report, counted, names};
 
 /// Find what is silently wrong in a tree of kustomizations
 ///
@@ -157,6 +157,7 @@ fn fix(
 ) -> Result<Outcome> {
     let mut texts: BTreeMap<PathBuf, (String, String)> = BTreeMap::new();
     let mut applied = 0;
+    let mut rebuilt: BTreeSet<String> = BTreeSet::new();
     let mut left;
     let mut refused;
     let mut rounds = 0;
@@ -171,13 +172,14 @@ fn fix(
             options: &left.options,
             with_unsafe: args.r#unsafe,
         };
-        let Fixed { texts: new, applied: now, refused: not } = trial.apply(&left.outcome.findings);
+        let Fixed { texts: new, applied: now, refused: not, changed } = trial.apply(&left.outcome.findings);
         refused = not;
         rounds += 1;
         if new.is_empty() || rounds > ROUNDS {
             break;
         }
         applied += now;
+        rebuilt.extend(changed);
         for (path, (before, after)) in new {
             let first = texts.remove(&path).map_or(before, |(first, _)| first);
             texts.insert(path, (first, after));
@@ -198,9 +200,16 @@ fn fix(
         }
     }
     changes.map_or(Ok(()), os::Changes::commit)?;
-    let verb = if args.diff { "can be fixed" } else { "fixed" };
+    let fixed = if args.diff { "can be fixed" } else { "fixed" };
     if !args.quiet {
-        eprintln!("{} {verb} in {}", counted(applied, "finding"), counted(texts.len(), "file"));
+        eprintln!("{} {fixed} in {}", counted(applied, "finding"), counted(texts.len(), "file"));
+    }
+    if !rebuilt.is_empty() {
+        let names = names(rebuilt.into_iter());
+        match args.diff {
+            true => eprintln!("output would change: {names}"),
+            false => eprintln!("output changed: {names}; `krm diff` shows how"),
+        }
     }
     Ok(left.outcome)
 }
@@ -209,7 +218,7 @@ fn fix(
 fn show(args: &LintArgs, outcome: Outcome, report: &Report) -> bool {
     let Outcome { findings, unbuilt, roots } = outcome;
     let (mut errors, mut warnings) = (0, 0);
-    let advice = if args.fix { String::new() } else { fixable(&findings) };
+    let advice = fixable(&findings, args);
     for finding in findings {
         let finding = if args.flags.strict { finding.into_error() } else { finding };
         match finding.severity() {
@@ -235,7 +244,7 @@ fn show(args: &LintArgs, outcome: Outcome, report: &Report) -> bool {
 }
 
 /// How many findings have a fix, as the end of a sentence.
-fn fixable(findings: &[Diagnostic]) -> String {
+fn fixable(findings: &[Diagnostic], args: &LintArgs) -> String {
     let fixes = |safe: bool| {
         let is_fixed = |finding: &&Diagnostic| {
             let is_safe = finding.fixes().iter().any(Fix::is_safe);
@@ -243,7 +252,10 @@ fn fixable(findings: &[Diagnostic]) -> String {
         };
         findings.iter().filter(is_fixed).count()
     };
-    match (fixes(true), fixes(false)) {
+    // What is left after `--fix` has no safe fix, or one that was refused.
+    let is_tried = |safe: bool| args.fix && (safe || args.r#unsafe);
+    let left = |safe: bool| if is_tried(safe) { 0 } else { fixes(safe) };
+    match (left(true), left(false)) {
         (0, 0) => String::new(),
         (safe, 0) => format!("; {safe} fixable with `--fix`"),
         (0, others) => format!("; {others} fixable with `--fix --unsafe`"),

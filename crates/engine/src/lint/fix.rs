@@ -1,6 +1,6 @@
 //! Applying fixes: those that are safe leave what every root builds to as it is, byte for byte, which is seen to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ pub struct Fixed {
     pub applied: usize,
     /// Findings whose fix was left out, and why.
     pub refused: Vec<(Diagnostic, String)>,
+    /// Folders that build to something else afterwards, as they are shown. Only unsafe fixes do that.
+    pub changed: BTreeSet<String>,
 }
 
 /// How fixes are tried.
@@ -66,7 +68,8 @@ impl Trial<'_> {
         let mut all = Chosen { texts: BTreeMap::new(), edits: BTreeMap::new() };
         let taken: Vec<bool> = ways.iter().map(|(_, ways)| all.add(&ways[0].0, self)).collect();
         let are_safe = ways.iter().zip(&taken).all(|((_, ways), taken)| !taken || ways[0].1);
-        if before.allows(&all, are_safe).is_ok() {
+        if let Ok(changed) = before.allows(&all, are_safe) {
+            fixed.changed.extend(changed);
             fixed.applied = taken.iter().filter(|taken| **taken).count();
             fixed.texts = all.texts();
             return fixed;
@@ -91,7 +94,8 @@ impl Trial<'_> {
                     continue;
                 }
                 match before.allows_only(&more, changes, *is_safe) {
-                    Ok(()) => {
+                    Ok(changed) => {
+                        fixed.changed.extend(changed);
                         (chosen, is_done) = (more, true);
                         done.push(changes.clone());
                         break;
@@ -170,18 +174,19 @@ struct Before<'t> {
 }
 
 impl Before<'_> {
-    fn allows(&mut self, chosen: &Chosen, is_safe: bool) -> Result<(), String> {
+    /// Whether every root may be what the changes make of it. Gives those that build to something else then.
+    fn allows(&mut self, chosen: &Chosen, is_safe: bool) -> Result<Vec<String>, String> {
         let paths: Vec<PathBuf> = chosen.texts.keys().cloned().collect();
         self.compare(chosen, &paths, is_safe)
     }
 
     /// The same for the roots that the last changes can have reached.
-    fn allows_only(&mut self, chosen: &Chosen, last: &Changes, is_safe: bool) -> Result<(), String> {
+    fn allows_only(&mut self, chosen: &Chosen, last: &Changes, is_safe: bool) -> Result<Vec<String>, String> {
         let paths: Vec<PathBuf> = last.keys().cloned().collect();
         self.compare(chosen, &paths, is_safe)
     }
 
-    fn compare(&mut self, chosen: &Chosen, paths: &[PathBuf], is_safe: bool) -> Result<(), String> {
+    fn compare(&mut self, chosen: &Chosen, paths: &[PathBuf], is_safe: bool) -> Result<Vec<String>, String> {
         let workspace = self.trial.workspace;
         let reached = workspace.reached_from(paths);
         // Folders that others include may be deployed as well, so whatever is reached is built.
@@ -203,9 +208,11 @@ impl Before<'_> {
             chosen.texts.iter().map(|(path, (_, text))| (path.clone(), Some(text.clone().into_bytes())));
         let world: Arc<dyn World> = Arc::new(Overlay::new(self.trial.world.clone(), new.collect()));
         let after = self.trial.build(world, &targets);
-        for (target, after) in targets.iter().zip(after) {
-            match (&self.built[target], after) {
-                (Ok(before), Ok(after)) if !is_safe || *before == after => {}
+        let mut changed = Vec::new();
+        for (target, after) in targets.into_iter().zip(after) {
+            match (&self.built[&target], after) {
+                (Ok(before), Ok(after)) if *before == after => {}
+                (Ok(_), Ok(_)) if !is_safe => changed.push(target),
                 (Ok(_), Ok(_)) => return Err(format!("it would change what `{target}` builds to")),
                 (Err(why), _) if is_safe => {
                     return Err(format!(
@@ -216,7 +223,7 @@ impl Before<'_> {
                 (Ok(_), Err(why)) => return Err(format!("`{target}` would no longer build: {why}")),
             }
         }
-        Ok(())
+        Ok(changed)
     }
 }
 
