@@ -12,7 +12,7 @@ use krm_engine::{Diagnostic, Policy};
 
 use super::functions::duration;
 use crate::os::certificates::Certificates;
-use crate::os::{self, is_on, setting};
+use crate::os::{self, setting};
 
 /// Given to each flag: a heading for the whole group would go on to the flags that follow it.
 const HEADING: &str = "Remote execution";
@@ -151,9 +151,9 @@ impl RemoteExecutionArgs {
         let execution = Execution {
             properties,
             env: self.remote_env.clone(),
-            executables: self.remote_executables || is_on("KRM_REMOTE_EXECUTABLES"),
-            trust_sandbox: self.remote_trust_sandbox || is_on("KRM_REMOTE_TRUST_SANDBOX"),
-            local_fallback: self.remote_local_fallback || is_on("KRM_REMOTE_LOCAL_FALLBACK"),
+            executables: is_on(self.remote_executables, "KRM_REMOTE_EXECUTABLES")?,
+            trust_sandbox: is_on(self.remote_trust_sandbox, "KRM_REMOTE_TRUST_SANDBOX")?,
+            local_fallback: is_on(self.remote_local_fallback, "KRM_REMOTE_LOCAL_FALLBACK")?,
             jobs: self.jobs()?.unwrap_or(JOBS),
         };
         let executor = Executor::new(&address, &self.connection()?, execution)?;
@@ -236,6 +236,16 @@ fn read<T>(
         (None, Some(text)) => parse(&text).map(Some).map_err(|why| unusable(name, &text, &why)),
         (None, None) => Ok(None),
     }
+}
+
+/// Whether a flag, or else a variable, turns something on.
+pub fn is_on(flag: bool, name: &str) -> krm_engine::Result<bool> {
+    let switch = |text: &str| match text {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err("expected `true` or `false`".to_owned()),
+    };
+    Ok(read(flag.then_some(true), name, switch)?.unwrap_or(false))
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {

@@ -11,8 +11,8 @@ use krm_engine::runtime::Store;
 use krm_engine::{Diagnostic, Policy, Result};
 
 use super::functions::Cache;
-use super::remote_execution::{RemoteExecutionArgs, without_login};
-use crate::os::{HttpCache, is_on, note, setting};
+use super::remote_execution::{RemoteExecutionArgs, is_on, without_login};
+use crate::os::{HttpCache, note, setting};
 
 /// Given to each flag: a heading for the whole group would go on to the flags that follow it.
 const HEADING: &str = "Shared cache";
@@ -81,7 +81,7 @@ impl SharedCacheArgs {
     }
 
     fn store(&self, address: &str, servers: &RemoteExecutionArgs) -> Result<Arc<dyn Store>> {
-        let upload = self.remote_upload || is_on("KRM_REMOTE_UPLOAD");
+        let upload = is_on(self.remote_upload, "KRM_REMOTE_UPLOAD")?;
         if address.starts_with("grpc://") || address.starts_with("grpcs://") {
             return grpc_store(address, upload, servers);
         }

@@ -8,11 +8,6 @@ pub fn setting(name: &str) -> Option<String> {
     value.filter(|value| !value.is_empty())
 }
 
-/// Whether a variable, or the user's settings, turn something on.
-pub fn is_on(name: &str) -> bool {
-    matches!(setting(name).as_deref(), Some("true" | "1"))
-}
-
 /// A variable that names a file or a folder.
 fn path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)

@@ -42,7 +42,7 @@ pub use browser::open as open_in_browser;
 pub use changes::Changes;
 pub use disk::Disk;
 pub use environment::{
-    cache_dir, container_engine, is_on, limits_of_each_process, plugin_homes, setting, supervisor,
+    cache_dir, container_engine, limits_of_each_process, plugin_homes, setting, supervisor,
 };
 pub use git_files::RepositoryFiles;
 pub use http_cache::HttpCache;
