@@ -56,12 +56,13 @@ pub fn codes() -> impl Iterator<Item = &'static str> {
 /// Suggests a code with a similar spelling, or one that contains this word.
 pub fn did_you_mean(code: &str) -> Option<String> {
     const MOST: usize = 4;
-    if let Some(near) = krm_yaml::nearest(code, codes()) {
-        return Some(format!("did you mean `{near}`?"));
-    }
+    // A part of a code is meant more often than a code of about the same letters.
     let words = format!("-{code}-");
-    let named: Vec<&str> = codes().filter(|other| format!("-{other}-").contains(&words)).collect();
-    (1..=MOST).contains(&named.len()).then(|| format!("did you mean `{}`?", named.join("` or `")))
+    let mut named: Vec<&str> = codes().filter(|other| format!("-{other}-").contains(&words)).collect();
+    if !(1..=MOST).contains(&named.len()) {
+        named = krm_yaml::nearest(code, codes()).into_iter().collect();
+    }
+    (!named.is_empty()).then(|| format!("did you mean `{}`?", named.join("` or `")))
 }
 
 /// The page without the marks of Markdown: files and output are indented instead.
