@@ -38,7 +38,8 @@ pub fn run(args: &VendorArgs) -> Result<()> {
     os::absolute(&args.dir)?;
     let Some(file) = lockfile::find(&args.dir) else {
         let message = format!("there is no krm.lock in or above `{}`", args.dir.display());
-        return Err(Diagnostic::error("no-lock-file", message).help("write one with `krm lock`"));
+        return Err(Diagnostic::error("no-lock-file", message)
+            .help("write one with `krm lock`; if it finds nothing to lock, there is nothing to copy"));
     };
     let root = file.parent().unwrap_or(Path::new("/")).to_owned();
     let lock = locked::read(&file)?;

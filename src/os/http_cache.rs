@@ -194,6 +194,7 @@ impl HttpCache {
                 Fault::new(format!("cannot be reached: no connection over TLS: {why}"), Then::GiveUp)
                     .help(CHECK_CERTIFICATES)
             }
+            ureq::Error::Io(why) => Fault::new(format!("cannot be reached: {why}"), Then::Continue),
             error => Fault::new(format!("cannot be reached: {error}"), Then::Continue),
         }
     }

@@ -153,8 +153,7 @@ impl Health {
         }
         let message = format!("the cache `{}` {}", self.address, fault.what);
         let warning = Diagnostic::warning("remote-cache-failed", message);
-        let warning =
-            warning.help("the output is right all the same: what a cache does not give is computed here");
+        let warning = warning.help("the output is correct: what the cache cannot give is built here");
         super::note(match fault.help {
             Some(help) => warning.help(help),
             None => warning,

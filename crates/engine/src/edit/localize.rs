@@ -213,7 +213,7 @@ impl Localizer<'_> {
         tree.ok_or_else(|| {
             Diagnostic::error("localize-outside-scope", format!("`{}` is outside the scope", path.display()))
                 .at(named)
-                .help("name a folder that holds everything by `--scope`")
+                .help("pass `--scope DIR`, with a folder that holds everything")
         })
     }
 

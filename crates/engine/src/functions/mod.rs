@@ -269,6 +269,7 @@ impl Function {
                     Status::LeftOpen => stopped.help(
                         "wait for the process before the function ends, or redirect its output: `command >/dev/null 2>&1 &`",
                     ),
+                    Status::TimedOut(_) => stopped.help("to give it more time, pass `--timeout`"),
                     _ => stopped,
                 })
             }

@@ -17,7 +17,7 @@ use crate::resource::list::Resources;
 ///   team: payments
 /// ```
 ///
-/// As a step of its own it needs the fields to be named:
+/// Under `transformers:` of a kustomization it needs `fieldSpecs`:
 ///
 /// ```yaml
 /// apiVersion: builtin

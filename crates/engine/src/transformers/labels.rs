@@ -25,7 +25,7 @@ use crate::resource::list::Resources;
 /// `includeTemplates` they go to metadata and pod templates, with `includeVolumeClaimTemplates` to volume claim templates,
 /// and with neither to metadata alone. `fields` names further places. The old `commonLabels:` is `includeSelectors: true`.
 ///
-/// As a step of its own it needs the fields to be named:
+/// Under `transformers:` of a kustomization it needs `fieldSpecs`:
 ///
 /// ```yaml
 /// apiVersion: builtin

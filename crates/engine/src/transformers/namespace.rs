@@ -18,7 +18,7 @@ use crate::resource::list::Resources;
 /// Kinds that live outside namespaces stay there. A `v1` Namespace takes the name itself, and role bindings, API services and
 /// conversion webhooks look for their subjects and services in it. What a helm chart made is left to helm.
 ///
-/// As a step of its own it has two options more. With `unsetOnly`, what has a namespace keeps it. `setRoleBindingSubjects`
+/// As a step it has two more options. With `unsetOnly`, what has a namespace keeps it. `setRoleBindingSubjects`
 /// says which subjects of role bindings move: `defaultOnly` those called `default`, `allServiceAccounts` all that are
 /// service accounts, `none` none.
 ///

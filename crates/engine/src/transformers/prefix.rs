@@ -17,7 +17,7 @@ use crate::resource::{Gvk, Resource, lenient};
 ///
 /// CustomResourceDefinitions, APIServices and Namespaces keep their names: these are fixed by what they define.
 ///
-/// As a step of its own it needs the fields to be named:
+/// Under `transformers:` of a kustomization it needs `fieldSpecs`:
 ///
 /// ```yaml
 /// apiVersion: builtin

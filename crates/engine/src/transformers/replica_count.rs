@@ -22,7 +22,7 @@ use crate::resource::list::Resources;
 /// Deployments, ReplicaSets, ReplicationControllers and StatefulSets have such a number; other kinds are added through
 /// `configurations:`. A name that matches nothing is an error.
 ///
-/// As a step of its own it needs the fields to be named:
+/// Under `transformers:` of a kustomization it needs `fieldSpecs`:
 ///
 /// ```yaml
 /// apiVersion: builtin
@@ -145,7 +145,7 @@ impl ReplicaCount {
         match kinds.contains(&"") {
             // A field spec without a kind is for all of them.
             true => error,
-            false => error.help(format!("kinds with a number of replicas: {}", kinds.join(", "))),
+            false => error.help(format!("kinds that have replicas: {}", kinds.join(", "))),
         }
     }
 }

@@ -16,7 +16,8 @@ use crate::resource::{Resource, lenient};
 /// nameSuffix: -v2
 /// ```
 ///
-/// What keeps its name before a [prefix](super::Prefix) keeps it here too. As a step of its own it needs the fields to be named:
+/// What keeps its name before a [prefix](super::Prefix) keeps it here too. Under `transformers:` of a kustomization it needs
+/// `fieldSpecs`:
 ///
 /// ```yaml
 /// apiVersion: builtin

@@ -59,12 +59,13 @@ impl Folder {
         let Ok(entries) = self.world().list(dir) else {
             let dir = Path::new(path).parent().unwrap_or(Path::new(path)).display().to_string();
             let shown = self.shown.display();
-            return error
-                .help(format!("there is no folder `{dir}` either; paths begin at the folder `{shown}`"));
+            return error.help(format!(
+                "there is no folder `{dir}` either; paths are relative to the folder `{shown}`"
+            ));
         };
         error.help(match nearest(name, entries.iter().filter_map(|entry| entry.name.to_str())) {
             Some(near) => format!("did you mean `{}`?", path_with_name(path, near)),
-            None => format!("paths begin at the folder `{}`", self.shown.display()),
+            None => format!("paths are relative to the folder `{}`", self.shown.display()),
         })
     }
 }
