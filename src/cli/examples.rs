@@ -17,8 +17,8 @@ pub const BUILD: &str = "Examples:
   krm build examples/shop/overlays/* -o out/ --remote-cache http://localhost";
 
 pub const AFFECTED: &str = "Examples:
-  krm affected --files examples/shop/base/web.yaml
-  krm affected --files examples/shop/base/web.yaml | xargs -r krm build --mirror -o rendered/
+  krm affected examples --files examples/shop/base/web.yaml
+  krm affected examples --files examples/shop/base/web.yaml | xargs -r krm build --mirror -o out
   krm affected main...HEAD --format json examples";
 
 pub const CREATE: &str = "Examples:
@@ -247,7 +247,7 @@ pub const LOCK: &str = "Examples:
   krm lock examples/shop --update";
 
 pub const VENDOR: &str = "Examples:
-  krm lock && krm vendor my-package
+  krm lock my-package && krm vendor my-package
   krm vendor my-package --check";
 
 pub const CACHE: &str = "Examples:
