@@ -177,30 +177,26 @@ impl Server {
 
     /// The targets, if there are several.
     fn list(&self) -> String {
-        let (mut nav, mut body) = (String::from("<ol>\n"), String::new());
+        let mut body = String::from("<div class=\"targets\">\n");
         let shown = self.0.shown.lock().expect(HELD);
         for (at, name) in self.0.names.iter().enumerate() {
             let link = format!("href=\"/target/{at}?token={}\"", self.0.token);
             let name = escaped(&sanitize::left_to_right(name));
             let failure = shown[at].failure.as_deref();
-            let badge = if failure.is_some() { "<span class=\"badges\">!</span>" } else { "" };
-            let _ = writeln!(
-                nav,
-                "<li><a class=\"row\" {link}><span class=\"label\"><bdi>{name}</bdi></span>{badge}</a></li>"
-            );
             let failure = failure.map(|failure| {
                 let failure = escaped(failure);
                 format!(
                     "<p class=\"facts\">does not build</p><div class=\"failure\"><pre>{failure}</pre></div>"
                 )
             });
+            let class = if failure.is_some() { " failing" } else { "" };
             let _ = writeln!(
                 body,
-                "<article class=\"card node\"><h2><a {link}><bdi>{name}</bdi></a></h2>{}</article>",
-                failure.unwrap_or_default()
+                "<article class=\"card node{class}\"><h2><a {link}><bdi>{name}</bdi></a></h2>{}</article>",
+                failure.unwrap_or_else(|| "<p class=\"facts\">builds</p>".to_owned())
             );
         }
-        nav.push_str("</ol>\n");
+        body.push_str("</div>\n");
         let failing = shown.iter().filter(|shown| shown.failure.is_some()).count();
         let facts = match failing {
             0 => "all of them build".to_owned(),
@@ -208,7 +204,7 @@ impl Server {
             more => format!("{more} do not build"),
         };
         let title = counted(self.0.names.len(), "target");
-        plain_page(&title, &facts, ("Targets", &nav), ("What is served", &body))
+        plain_page(&title, &facts, ("Targets", ""), ("What is served", &body))
     }
 
     /// Tells a page what is new, until it is closed.
