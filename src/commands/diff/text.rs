@@ -539,7 +539,7 @@ fn flags(diff: &Diff, names: &[String], full: bool) -> String {
     /// How many that differ only by the resource are shown.
     const MOST: usize = 3;
     let (mut lines, mut seen) = (Vec::new(), FxHashSet::default());
-    let mut alike: FxHashMap<(&str, Option<&Location>, &[usize]), Vec<usize>> = FxHashMap::default();
+    let mut alike = FxHashMap::<_, Vec<usize>>::default();
     for flag in &diff.flags {
         let of = &diff.changes[flag.change].targets;
         let at = flag.place.as_ref().map(|at| format!("{}   ", place(at))).unwrap_or_default();
