@@ -26,7 +26,7 @@ use crate::report::Report;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// 0 done, 1 the input is wrong, 2 the command line is wrong (clap's own), 3 there are differences (asked for), 101 a bug of ours (a panic's own).
+/// 0 done, 1 the input is wrong, 2 the command line is wrong (clap's own), 3 there are differences (asked for), 101 a bug in krm (a panic's own).
 fn main() -> ! {
     let status = run();
     // The rest is for the system to take back: it does so at once, while the allocator would first give it back page by

@@ -176,7 +176,7 @@ fn files_come_from_the_command_line_or_standard_input() {
     let dir = repository("files");
     assert_eq!(answer(&dir, &["affected", "--files", "base/web.yaml"]), "production\nstaging\n");
     assert_eq!(answer(&dir, &["affected", "--files", "base/web.yaml", "--", "staging"]), "staging\n");
-    // Neither a file that is not there nor one outside of everything is wrong.
+    // Neither a file that does not exist nor one outside of everything is wrong.
     assert_eq!(answer(&dir, &["affected", "--files", "gone.txt", "../../../etc/passwd", "/etc/passwd"]), "");
     for (input, reached) in [
         ("alone/web.yaml\nunrelated.txt\n", "alone\n"),

@@ -226,7 +226,7 @@ fn a_branch_that_moves_does_not_move_builds() {
     // Also where nothing was kept: the commit is asked for by its name.
     place.clear_cache();
     assert_eq!(place.krm(&["build", "--locked"]).unwrap(), named("one-cm"));
-    // An entry that lost its commit is not one that builds use: it is written anew.
+    // An entry that lost its commit is not one that builds use: it is rewritten.
     place.write("app/krm.lock", &lock.replace(&format!("  commit: {first}\n"), ""));
     place.fails(&["build", "--locked"], "remote-not-locked");
     place.fails(&["lock", "--check"], "lock-outdated");
@@ -308,7 +308,7 @@ fn a_tag_that_moves_is_an_error_where_its_commit_is_gone() {
     let url = place.repository("shop");
     place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=v1']\n"));
     place.says(&["lock"]);
-    // History is written anew, and what it was is gone for good.
+    // History is rewritten, and what it was is gone for good.
     place.write("shop/base/kustomization.yaml", "resources: [cm.yaml]\nnamePrefix: evil-\n");
     place.git("shop", &["add", "--all"]);
     place.git("shop", &["commit", "--quiet", "--amend", "--message=other"]);

@@ -703,7 +703,7 @@ fn a_client_may_ask_for_problems_itself() {
     assert_eq!(answer["result"]["items"][0]["code"], "unknown-field", "{answer}");
     // They are not sent as well, and those that were sent before the file was opened are taken back.
     assert!(client.diagnostics_of("kustomization.yaml").is_empty(), "{:?}", client.diagnostics);
-    // A server that is not asked to says nothing of it.
+    // A server that is not asked to says nothing about it.
     assert!(Client::start(&root, &[]).capabilities["diagnosticProvider"].is_null());
 }
 

@@ -320,7 +320,7 @@ impl AccessArgs {
 }
 
 impl SandboxArgs {
-    /// What this allows to functions named or declared for `krm fn`.
+    /// What this allows functions named or declared for `krm fn` to do.
     pub fn policy(&self) -> krm_engine::Result<Policy> {
         Ok(Policy { functions: true, pull: self.image_pull_policy.into(), ..self.access.policy()? })
     }

@@ -124,7 +124,7 @@ fn say_what_follows(root: &Path, lock: &LockFile) {
     }
 }
 
-/// The lock file as it is. Writing it anew mends one that cannot be read; checking does not.
+/// The lock file as it is. Writing it again repairs one that cannot be read; checking does not.
 fn before(file: &Path, is_check: bool) -> Result<LockFile> {
     if !file.exists() {
         return Ok(LockFile::default());

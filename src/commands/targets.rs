@@ -1,4 +1,4 @@
-//! Which folders are meant: those that are named, or all that there is to build below them.
+//! Which folders are meant: those that are named, or everything there is to build below them.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Certificates of servers and of ours, from files in the PEM format.
+//! Certificates of servers and our own, from PEM files.
 
 use std::path::{Path, PathBuf};
 

@@ -62,7 +62,7 @@ struct Root {
     aside: BTreeMap<PathBuf, Option<PathBuf>>,
     /// The entries of new folders.
     new_folders: BTreeMap<PathBuf, usize>,
-    // Last, so that it is let go when everything is cleared away.
+    // Last, so that it is dropped when everything is cleared away.
     lock: Lock,
 }
 
@@ -297,7 +297,7 @@ impl Root {
         Ok(journal.aside(journal.entries.len() - 1))
     }
 
-    /// The same for a file in a folder that is not there yet.
+    /// The same for a file in a folder that does not exist yet.
     fn add_below(&mut self, shown: &Path, missing: &Path, place: &Path) -> Result<PathBuf> {
         let number = match self.new_folders.get(missing) {
             Some(number) => *number,

@@ -18,7 +18,7 @@ const TO_ANSWER: Duration = Duration::from_secs(60);
 const HOLDS: Duration = Duration::from_secs(30 * 60);
 /// How long before they expire new headers are asked for: a request takes time.
 const BEFORE_THE_END: Duration = Duration::from_secs(10);
-/// How often a helper is asked anew because a server refuses what it gave. Many requests may be refused at once, and a
+/// How often a helper is asked again because a server refuses what it gave. Many requests may be refused at once, and a
 /// helper may have nothing else to give.
 const BETWEEN_REFUSALS: Duration = Duration::from_secs(60);
 

@@ -29,7 +29,7 @@ pub fn agent_with(within: Duration, change: impl FnOnce(Settings) -> Settings) -
     ureq::Agent::with_parts(change(settings).build(), DefaultConnector::default(), Remembered::default())
 }
 
-/// Looks up the address of a server once in a run, not before every request, also of a connection that is open already.
+/// Looks up the address of a server once in a run, and not before every request on an open connection.
 #[derive(Debug, Default)]
 struct Remembered {
     names: DefaultResolver,

@@ -46,9 +46,9 @@ pub fn digest(bytes: &[u8]) -> Digest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// A file that was not there before.
+    /// A file that did not exist before.
     Create,
-    /// A folder that was not there before, with everything in it.
+    /// A folder that did not exist before, with everything in it.
     CreateFolder,
     Replace,
     Remove,

@@ -74,7 +74,7 @@ pub fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Warnings from code that has no report at hand: see [`note`] and [`take_notes`].
+/// Warnings from code that has no report available: see [`note`] and [`take_notes`].
 static NOTES: Mutex<Vec<Diagnostic>> = Mutex::new(Vec::new());
 
 /// Keeps a warning to be shown before the command ends, once however often it is given.
@@ -176,7 +176,7 @@ pub fn absolute(path: &Path) -> Result<PathBuf> {
     })
 }
 
-/// An error about a path, with the one that was perhaps meant if it is not there.
+/// An error about a path, with the one that was perhaps meant if it does not exist.
 pub fn with_near_path(error: Diagnostic, path: &Path) -> Diagnostic {
     match near_path(&Disk::default(), &path.to_string_lossy()) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
@@ -263,7 +263,7 @@ pub fn mode_for_copy(original: &Path) -> Result<u32> {
 /// The mode of a new file, before the system takes away what the user wants no one to have.
 pub const NEW_FILE: u32 = 0o666;
 
-/// Makes a file that is not there yet. It has this mode from the start, so that nobody reads a private one in between.
+/// Makes a file that does not exist yet. It has this mode from the start, so that nobody reads a private one in between.
 pub fn create_new(path: &Path, mode: u32) -> std::io::Result<std::fs::File> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);

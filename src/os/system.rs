@@ -25,7 +25,7 @@ pub fn exit(status: i32) -> ! {
 /// process on the spot and leave temporary files.
 pub fn survive_file_limits() {
     #[allow(unsafe_code)]
-    // SAFETY: ignoring a signal runs no code of ours, and there is no other thread yet.
+    // SAFETY: ignoring a signal runs none of our code, and there is no other thread yet.
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }

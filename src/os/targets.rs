@@ -1,14 +1,14 @@
 //! Outputs of builds, kept for the next time, with everything a build looked at.
 //!
 //! A record says of a target what the last builds of it looked at, in which state each of that was, and what came out. If
-//! all of it is in that state again, so is the output: a build is a function of what it looks at, also of what it looked for
+//! all of it is in that state again, so is the output: a build is a function of what it looks at, including what it looked for
 //! and did not find. States are digests of content, never times, so records hold in another checkout as well.
 //!
 //! ```text
 //! CACHE/store/v1/targets/9a/4c02...    the record of a target, by the digest of krm, options and the target's path
 //! ```
 //!
-//! A cache that machines share holds outputs by the digest of all that a build looked at, and, since one has to know what
+//! A cache that machines share holds outputs by the digest of everything that a build looked at, and, since one has to know what
 //! that is, the last lists of what was looked at, by the name of the record. A list is a hint: a wrong one finds nothing.
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub struct Targets<'d> {
     /// What paths in records are relative to: the top of the repository.
     root: PathBuf,
     here: PathBuf,
-    /// All that a record's name depends on, apart from the target.
+    /// Everything that a record's name depends on, apart from the target.
     options: String,
     started: SystemTime,
     shared: Option<Arc<dyn SharedStore>>,

@@ -88,7 +88,7 @@ impl Watch {
         let now: BTreeMap<PathBuf, Stamp> =
             self.paths.iter().filter_map(|path| Some((path.clone(), Stamp::of(path)?))).collect();
         let is_newer = |path: &&PathBuf| match (self.stamps.get(*path), now.get(*path)) {
-            // What is in a folder is a matter of its own.
+            // What is in a folder is a separate matter.
             (Some(old), Some(new)) => old.inode != new.inode || (!new.is_dir && old != new),
             (None, Some(new)) if !before.contains(*path) => {
                 !new.is_dir && new.modified.is_some_and(|modified| modified >= since)
@@ -120,7 +120,7 @@ impl Watch {
                             // More happened than the system could tell.
                             changed.extend(different(&self.paths, &self.stamps));
                         }
-                        // A folder that was made anew is another one, though its name is the same.
+                        // A folder that was made again is another one, though its name is the same.
                         for path in changed.iter().filter(|path| folders.contains(*path)) {
                             let _ = watcher.unwatch(path);
                             let _ = watcher.watch(path, RecursiveMode::NonRecursive);
@@ -192,7 +192,7 @@ fn follow(
 }
 
 /// The folders to watch: those the paths are in, and those above up to the one that all have in common, since a folder may be
-/// renamed or made anew.
+/// renamed or made again.
 fn folders_of(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     let mut folders = BTreeSet::new();
     let mut top: Option<PathBuf> = None;

@@ -26,7 +26,7 @@ const LARGE: usize = 64 << 10;
 /// What a digest takes in a batch, besides the bytes.
 const AROUND: usize = 100;
 
-/// Bytes to be sent, if they are not there yet.
+/// Bytes to be sent, if they do not exist yet.
 #[derive(Clone, Debug)]
 pub enum Blob {
     Here(Bytes),

@@ -1,7 +1,7 @@
 //! A connection to a server that speaks gRPC: messages out, messages in, a status at the end.
 //!
 //! gRPC is HTTP/2 with messages that say their length. One thread of its own drives all connections and everything in
-//! flight on them; callers block, each for its own call. A connection that breaks is made anew by the next call.
+//! flight on them; callers block, each for its own call. A connection that breaks is made again by the next call.
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::pin;

@@ -51,7 +51,7 @@ impl Client {
                 }
                 (Some(ended), _) => Ok(ended),
                 (None, Err(status)) if !name.is_empty() && is_lost(&status) => {
-                    // It does not know the call any more, or never waits: the call is made anew.
+                    // It does not know the call any more, or never waits: the call is made again.
                     progress.name.clear();
                     Err(Status::unavailable(format!("the server lost the call: {status}")))
                 }

@@ -123,7 +123,7 @@ pub fn file(name: &str) -> String {
     name.strip_prefix("./").map(str::to_owned).unwrap_or(name)
 }
 
-/// The same for the same finding in the next run, also when lines were added above it; a finding that appears twice gets a
+/// The same for the same finding in the next run, even when lines were added above it; a finding that appears twice gets a
 /// number.
 pub fn fingerprint(diagnostic: &Diagnostic, seen: &mut FxHashMap<String, usize>) -> String {
     let path = diagnostic.location().map(|location| file(location.file())).unwrap_or_default();

@@ -33,7 +33,7 @@ fn by_environment(variable: impl Fn(&str) -> Option<String>) -> bool {
         return force != "0";
     }
     let term = variable("TERM").unwrap_or_default();
-    // Screen knows nothing of links, and a terminal at the other end of a connection does not have the files.
+    // Screen knows nothing about links, and a terminal at the other end of a connection does not have the files.
     if term == "dumb" || term.starts_with("screen") || variable("SSH_CONNECTION").is_some() {
         return false;
     }

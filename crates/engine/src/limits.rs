@@ -14,7 +14,7 @@ const DEEPEST: usize = 500;
 /// Bytes of one value that is copied, about: ten times what a cluster would take.
 const MOST: usize = 32 << 20;
 
-/// Bytes of all that one patch or replacement copies, about.
+/// Bytes of everything one patch or replacement copies, about.
 const MOST_COPIED: usize = 256 << 20;
 
 /// What an item of a tree counts for, however short its text.

@@ -79,7 +79,7 @@ fn a_process_that_keeps_the_output_open_is_noticed() {
     let start = Instant::now();
     assert_eq!(run("sleep 30 & echo started", policy(), b"").status, Status::LeftOpen);
     assert!(start.elapsed() < Duration::from_secs(10));
-    // One that lets go of it is merely ended.
+    // One that drops it is merely ended.
     let output = run("sleep 30 >/dev/null 2>&1 & echo started", policy(), b"");
     assert_eq!((output.status, output.stdout.as_slice()), (Status::Exited(0), &b"started\n"[..]));
 }

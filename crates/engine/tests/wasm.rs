@@ -188,7 +188,7 @@ fn within(timeout: u64) -> Policy {
 
 #[test]
 fn a_time_limit_holds_within_calls_to_the_host() {
-    // Each call asks for 8,000 buffers of a megabyte, to where it costs no memory; and that for ever.
+    // Each call asks for 8,000 buffers of a megabyte, to where it costs no memory; and that forever.
     let write = r#"(module
         (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
         (memory (export "memory") 32)

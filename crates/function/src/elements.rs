@@ -115,7 +115,7 @@ pub enum Repeated {
 pub enum Copies {
     /// There is one more of them if there was none for it before.
     AreNew,
-    /// It was what the other was. Better than an equal one is the very same node, and then the one in the same place.
+    /// It was what the other was. Better than an equal one is the same node, and then the one in the same place.
     Follow,
 }
 
@@ -239,7 +239,7 @@ impl<'n> Pairing<'n> {
         }
     }
 
-    /// Pairs maps and lists that are the very same node: the one in the same place, else the first.
+    /// Pairs maps and lists that are the same node: the one in the same place, else the first.
     fn by_address(&mut self) {
         let mut known = None;
         for (at, element) in self.now.iter().enumerate() {

@@ -112,7 +112,7 @@ impl Args {
             list = self.for_people(list);
         }
         std::io::stdout().lock().write_all(list.to_string().as_bytes())?;
-        // An orchestrator that reads results says so; others shall see at least what went wrong.
+        // An orchestrator that reads results says so; others should at least see what went wrong.
         let reads_results = std::env::var("STRUCTURED_RESULTS").is_ok_and(|value| value == "true");
         for result in &list.results {
             if !self.files.is_empty() || (result.severity() == Severity::Error && !reads_results) {

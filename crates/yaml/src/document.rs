@@ -35,7 +35,7 @@ impl Document {
         Self { original: root.clone(), root, source, span, references: false, comments: None }
     }
 
-    /// A document that has no text yet, and is written anew.
+    /// A document that has no text yet, and is written from scratch.
     ///
     /// ```
     /// use krm_yaml::{Document, Node, emit::preserve, parse_str};

@@ -1,7 +1,7 @@
 //! Texts and places in them.
 //!
 //! A [`Source`] is one text with a name. A [`Span`] is a piece of one: a file id and a byte range, twelve bytes, `Copy`.
-//! Every node keeps its span for life, also after it was moved into another tree, so that an error, an explanation or a
+//! Every node keeps its span for life, even after it was moved into another tree, so that an error, an explanation or a
 //! diff can always point at what the user wrote. [`Sources`] finds the text of a span again.
 
 use std::borrow::Cow;

@@ -368,7 +368,7 @@ fn documents_can_be_added() {
 
 #[test]
 fn fresh_trees_have_their_comments_as_the_reference_puts_them() {
-    // Read, and written anew: indentation, blank lines and the distance of comments are the writer's.
+    // Read, and rewritten: indentation, blank lines and the distance of comments are the writer's.
     let cases = [
         ("a:   1    # one\n\n\nb: 2\n", "a: 1 # one\nb: 2\n"),
         ("# doc\n\n# head\na: 1\n", "# doc\n\n# head\na: 1\n"),

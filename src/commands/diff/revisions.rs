@@ -245,7 +245,7 @@ impl Built {
         let named =
             layers.iter().flat_map(|layer| &layer.references).filter(|named| !named.target.is_layer());
         read.extend(named.filter_map(|named| named.target.path().map(Path::to_owned)));
-        // A folder that is named as a whole brings all that is in it.
+        // A folder that is named as a whole brings everything that is in it.
         let is_read =
             |path: &PathBuf| path.ancestors().any(|path| path.starts_with(&self.root) && read.contains(path));
         let changed = changed.iter().map(|path| self.root.join(path)).filter(is_read);

@@ -117,7 +117,7 @@ impl EditScope {
         let mut all = Vec::new();
         for dir in &self.dirs {
             let found = edit::expand(world, Path::new("."), dir)?;
-            // One that matches nothing is reported as a folder that is not there.
+            // One that matches nothing is reported as a folder that does not exist.
             all.extend(if found.is_empty() { vec![dir.clone()] } else { found });
         }
         Ok(all)

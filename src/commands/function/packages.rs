@@ -115,7 +115,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Refuses a folder that is there already.
+    /// Refuses a folder that already exists.
     pub fn parse(output: Option<&str>) -> Result<Self> {
         Ok(match output {
             None | Some("") => Self::InPlace,

@@ -1,4 +1,4 @@
-//! `krm fn wrap` and `krm fn xargs`: programs that know nothing of the protocol as functions.
+//! `krm fn wrap` and `krm fn xargs`: programs that know nothing about the protocol as functions.
 
 use std::io::Write;
 use std::process::{Command, ExitStatus, Stdio};

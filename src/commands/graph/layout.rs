@@ -54,7 +54,7 @@ pub fn layout(graph: &Graph) -> Layout {
     Layout { boxes, width: (x - BETWEEN_COLUMNS + MARGIN).max(2.0 * MARGIN), height }
 }
 
-/// The column of each node: right of all that use it. An edge that closes a circle does not count.
+/// The column of each node: right of all those that use it. An edge that closes a circle does not count.
 fn columns(graph: &Graph) -> Vec<usize> {
     let count = graph.nodes.len();
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); count];

@@ -127,7 +127,7 @@ pub struct CodeActionParams {
 
 #[derive(Debug, Deserialize)]
 pub struct CodeActionContext {
-    /// The kinds that are wanted; `None`: all that one may choose from.
+    /// The kinds that are wanted; `None`: all kinds to choose from.
     #[serde(default)]
     pub only: Option<Vec<String>>,
 }

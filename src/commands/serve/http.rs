@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// No request of ours is longer.
+/// None of our requests is longer.
 const LONGEST_HEAD: usize = 16 << 10;
 const MOST_HEADERS: usize = 64;
 
@@ -54,7 +54,7 @@ impl Refusal {
 pub fn read(mut stream: &TcpStream) -> Result<Request, Refusal> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 2048];
-    // A client that sends a byte now and then shall not stay for ever.
+    // A client that sends a byte now and then must not stay forever.
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
     loop {
         let count = stream.read(&mut chunk).map_err(|_| Refusal::Gone)?;
@@ -99,7 +99,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Request>, Refusal> {
 }
 
 impl Request {
-    /// Refuses whatever does not come from a page of ours. A foreign page can have a name that leads here, but then the name
+    /// Refuses whatever does not come from one of our pages. A foreign page can have a name that leads here, but then the name
     /// is in `Host`; it can send requests, but then its own is in `Origin`; and it does not know the secret.
     pub fn check(&self, port: u16, token: &str) -> Result<(), Refusal> {
         let ours = [format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")];

@@ -129,7 +129,7 @@ impl Git {
         }
         let tree = format!("{name}^{{tree}}");
         if name.contains(['{', ':']) {
-            // An upstream or an entry of the log that is not there makes the process that holds the objects end; one that
+            // An upstream or an entry of the log that does not exist makes the process that holds the objects end; one that
             // only looks for it says why.
             run(&self.top, &["rev-parse", "--verify", &tree])
                 .map_err(|error| unknown().note(error.message().to_owned(), krm_engine::Span::NONE))?;

@@ -110,7 +110,7 @@ impl<T> Hashing<T> {
         Self { through, sum: Sha256::new(), failed: None }
     }
 
-    /// `sha256:` and the digest of all that went through.
+    /// `sha256:` and the digest of everything that went through.
     pub fn digest(self) -> String {
         format!("sha256:{}", hex(&self.sum.finalize()))
     }

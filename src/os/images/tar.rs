@@ -37,7 +37,7 @@ pub enum TarKind {
 }
 
 const BLOCK: usize = 512;
-/// No name is longer, nor all that is said about an entry.
+/// The longest name, and the most that may be said about an entry.
 const LONGEST: u64 = 1 << 20;
 
 impl<R: Read> Tar<R> {

@@ -12,7 +12,7 @@ use crate::pipeline::trace::Segment;
 #[derive(Clone, Debug)]
 pub(crate) struct Difference {
     pub kind: ChangeKind,
-    /// The way to it on the first side; of one that is not there, to where it would be.
+    /// The way to it on the first side; of one that does not exist, to where it would be.
     pub old_path: Vec<Segment>,
     pub new_path: Vec<Segment>,
     pub before: Option<Node>,

@@ -197,7 +197,7 @@ impl Applying<'_> {
     }
 }
 
-/// What `$patch` says, if it is there.
+/// What `$patch` says, if it exists.
 fn word(node: &Node) -> Result<Option<&str>> {
     match node.get("$patch") {
         None => Ok(None),

@@ -122,7 +122,7 @@ pub(crate) fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>>
     }
 }
 
-/// Whether what a file holds is a Composition of ours, whatever the file is called.
+/// Whether what a file holds is one of our Compositions, whatever the file is called.
 pub(crate) fn is_composition(root: &Node) -> bool {
     let text = |key: &str| root.get(key).and_then(Node::text);
     text("kind") == Some("Composition") && text("apiVersion").is_none_or(is_kustomize)

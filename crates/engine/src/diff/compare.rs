@@ -48,7 +48,7 @@ pub struct Given {
 
 /// What came of a target on one side.
 pub enum Outcome {
-    /// Built here, with all that happened on the way.
+    /// Built here, with everything that happened on the way.
     Built(Arc<Trace>),
     /// Read as it is: nothing is known about how it came about.
     Rendered(Vec<Rendered>),

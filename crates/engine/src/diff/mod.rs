@@ -155,7 +155,7 @@ pub struct Change {
     pub resource: Named,
     /// With merge keys for indexes; empty for the resource as a whole.
     pub field: String,
-    /// The value on the first side, without what is [hidden](crate::explain::Hidden); `None` if it is not there.
+    /// The value on the first side, without what is [hidden](crate::explain::Hidden); `None` if it does not exist.
     pub before: Option<Node>,
     /// The same on the second side.
     pub after: Option<Node>,
@@ -171,7 +171,7 @@ pub struct Change {
     pub to: Option<Tail>,
     /// It differs because another change does.
     pub follows: Option<usize>,
-    /// It does, also if that other one is not in the list.
+    /// It does, even if that other one is not in the list.
     pub derived: bool,
     /// Something of its values is not shown.
     pub masked: bool,
@@ -189,9 +189,9 @@ pub struct Own {
     pub target: usize,
     /// The resource, by its names in this target.
     pub resource: Named,
-    /// The value on the first side; `None` if it is not there.
+    /// The value on the first side; `None` if it does not exist.
     pub before: Option<Node>,
-    /// The value on the second side; `None` if it is not there.
+    /// The value on the second side; `None` if it does not exist.
     pub after: Option<Node>,
     /// The last thing that happened to it on the first side.
     pub from: Option<Tail>,
@@ -211,7 +211,7 @@ pub struct Named {
     pub kind: String,
     /// As it is first written, before prefixes and hashes; the final one if that is another name altogether.
     pub name: String,
-    /// The final namespace and name on the first side; `None` if it is not there.
+    /// The final namespace and name on the first side; `None` if it does not exist.
     pub from: Option<(String, String)>,
     /// The same on the second side.
     pub to: Option<(String, String)>,

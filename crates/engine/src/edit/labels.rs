@@ -87,7 +87,7 @@ impl Pair {
 }
 
 impl File {
-    /// Adds labels or annotations; one that is there is an error unless `force` allows to overwrite it.
+    /// Adds labels or annotations; one that is there is an error unless `force` allows overwriting it.
     pub fn add_common(&mut self, kind: Common, pairs: &[Pair], force: bool) -> Result<()> {
         for pair in pairs {
             put(self.root_mut(), kind.field(), kind, pair, force)?;
@@ -134,7 +134,7 @@ impl File {
         pairs.iter().try_for_each(|pair| put(entry, "pairs", Common::Labels, pair, force))
     }
 
-    /// Removes labels or annotations; one that is not there is an error unless `lenient`.
+    /// Removes labels or annotations; one that does not exist is an error unless `lenient`.
     pub fn remove_common(&mut self, kind: Common, keys: &[&str], lenient: bool) -> Result<()> {
         for key in keys {
             if key.is_empty() {

@@ -193,7 +193,7 @@ impl File {
         Ok(())
     }
 
-    /// `remove buildmetadata`: words that are not there are ignored.
+    /// `remove buildmetadata`: words that are not in the list are ignored.
     pub fn remove_build_metadata(&mut self, options: &[&str]) -> Result<()> {
         check_build_metadata(options)?;
         let stays = |item: &Node| !item.text().is_some_and(|text| options.contains(&text));

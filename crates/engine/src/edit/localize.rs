@@ -76,7 +76,7 @@ struct Localizer<'l> {
 }
 
 impl Localizer<'_> {
-    /// Copies a layer and all that it is made of.
+    /// Copies a layer and everything it is made of.
     fn layers(&mut self, folder: PathBuf) -> Result<()> {
         let mut open = vec![folder];
         let mut copied: BTreeMap<PathBuf, FileId> = BTreeMap::new();

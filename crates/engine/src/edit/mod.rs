@@ -144,7 +144,7 @@ impl File {
     }
 
     /// Keeps the items of a list that pass, and gives how many were removed; see [`fields::retain`]. A file that has none to
-    /// remove stays as it is, also if it is empty.
+    /// remove stays as it is, even if it is empty.
     fn retain(&mut self, field: &str, keep: impl Fn(&Node) -> bool) -> usize {
         if fields::items(self.root(), field).is_empty() {
             return 0;
@@ -179,7 +179,7 @@ fn bad_argument(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error("edit-argument", message)
 }
 
-/// What is to be added is there already.
+/// What is to be added already exists.
 fn exists(message: impl Into<String>, place: Span) -> Diagnostic {
     Diagnostic::error("edit-exists", message).at(place)
 }

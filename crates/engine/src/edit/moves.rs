@@ -29,7 +29,7 @@ impl Move {
 }
 
 /// Plans to move `from` to `to`, both real paths, within a tree. Every path in a kustomization or Composition of the tree
-/// that leads to what is moved, or out of it, is written anew.
+/// that leads to what is moved, or out of it, is rewritten.
 pub fn plan(world: &dyn World, sources: &Sources, tree: &Path, from: &Path, to: &Path) -> Result<Move> {
     let workspace = Workspace::scan(world, sources, tree)?;
     let mut files = Vec::new();

@@ -141,7 +141,7 @@ impl<'r> Renamer<'r> {
         Self { world, sources, rename, config, files: BTreeMap::new(), changes: BTreeMap::new() }
     }
 
-    /// The places that were found. What was read for them is let go of.
+    /// The places that were found. What was read for them is dropped.
     fn mentions(self) -> Vec<Mention> {
         let mut found = Vec::new();
         for (path, changes) in &self.changes {

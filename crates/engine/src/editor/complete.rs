@@ -447,7 +447,7 @@ impl Editor {
         items
     }
 
-    /// The versions of a kind; all that there are if none is written yet.
+    /// The versions of a kind; all of them if none is written yet.
     fn kubernetes_versions(&self, kind: &str) -> Vec<Completion> {
         let all = self.schemas.kinds().into_iter().filter(|gvk| kind.is_empty() || gvk.kind.as_str() == kind);
         let mut items: Vec<Completion> =

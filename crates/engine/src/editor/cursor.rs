@@ -24,7 +24,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// What is at a byte of a text, also of one that is being typed.
+    /// What is at a byte of a text, including one that is being typed.
     pub(crate) fn at(text: &str, offset: usize) -> Option<Self> {
         let documents = repair::documents(text, None);
         let document = document_at(&documents, offset)?;

@@ -26,7 +26,7 @@ pub(crate) enum Role {
     Replacement,
     /// Something else that a kustomization names: a configuration, data of a generator.
     Named,
-    /// No file of ours names it.
+    /// None of our files names it.
     Stranger,
 }
 
@@ -78,7 +78,7 @@ pub(crate) const GENERATORS: [(&str, &str); 2] =
     [("configMapGenerator", "ConfigMap"), ("secretGenerator", "Secret")];
 
 impl Editor {
-    /// Whether it is one of ours, or one that ours name.
+    /// Whether it is one of our files, or one that they name.
     pub fn is_ours(&mut self, path: &Path) -> bool {
         self.sync();
         let path = self.world.place(path);

@@ -1,4 +1,4 @@
-//! The fields that files of ours may have, and what they mean: from the JSON Schemas.
+//! The fields that our files may have, and what they mean: from the JSON Schemas.
 
 use std::sync::OnceLock;
 

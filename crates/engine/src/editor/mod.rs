@@ -53,7 +53,7 @@ pub struct Editor {
     world: Arc<Buffers>,
     sources: Sources,
     session: Session,
-    /// What the kustomizations of the folder name, also those that are being typed.
+    /// What the kustomizations of the folder name, including those that are being typed.
     workspace: Workspace,
     changed: Changed,
     /// `None` if something changed since they were found.

@@ -1,4 +1,4 @@
-//! From a name to what it means, and back to all that use it.
+//! From a name to what it means, and back to all those that use it.
 
 use std::path::{Path, PathBuf};
 

@@ -332,7 +332,7 @@ pub struct Where<'t> {
     pub(crate) removed: bool,
 }
 
-/// Every place a field means in a resource: in the result, or, if it is not there, where it was last.
+/// Every place a field means in a resource: in the result, or, if it is gone, where it was last.
 pub fn locate<'t>(trace: &'t Arc<Trace>, found: &FoundResource<'t>, field: &FieldPath) -> Vec<Where<'t>> {
     if found.present {
         let ways = field.ways(&found.seen.node).into_iter();

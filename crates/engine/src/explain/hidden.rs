@@ -17,7 +17,7 @@ use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, Input, InputKind, Note, Segment, Traced, at, at_mut, holds, pointer};
 use crate::resource::{SECRET_DATA as DATA, Track};
 
-/// Where kubectl keeps a copy of all that was applied, the values of a Secret included.
+/// Where kubectl keeps a copy of everything that was applied, the values of a Secret included.
 const APPLIED_COPY: [&str; 3] = ["metadata", "annotations", LAST_APPLIED];
 
 /// Whether a field of a resource is a value of a Secret.

@@ -109,7 +109,7 @@ fn shifted(operation: &Applied, list: &[Segment], position: usize) -> Option<usi
     }
 }
 
-/// What in a strategic merge patch removed a field: a directive, a null, or a value in place of all that was there.
+/// What in a strategic merge patch removed a field: a directive, a null, or a value in place of everything that was there.
 fn removed_in(patch: &Node, aligned: &Alignment, tree: &Node, path: &[Segment]) -> Option<Removal> {
     let nodes = nodes_in_patch(patch, aligned, tree, path);
     let directive = |node: &&Node| {

@@ -33,7 +33,7 @@ pub(crate) struct Folder {
     checkout: Option<Arc<Checkout>>,
     /// The folders that paths in these files are relative to, if not this one: an override keeps its own.
     elsewhere: Vec<(FileId, Arc<Folder>)>,
-    /// Takes note of all that is looked at from here.
+    /// Records everything that is looked at from here.
     dependencies: Arc<Dependencies>,
 }
 

@@ -36,7 +36,7 @@ impl MemoryWorld {
         self.0.write().expect(HELD).insert(absolute(path.as_ref()), bytes.into());
     }
 
-    /// Removes a file, or a folder with all that is in it.
+    /// Removes a file, or a folder with everything that is in it.
     pub fn remove(&self, path: impl AsRef<Path>) {
         let path = absolute(path.as_ref());
         self.0.write().expect(HELD).retain(|file, _| !file.starts_with(&path));

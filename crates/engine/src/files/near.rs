@@ -1,4 +1,4 @@
-//! Paths that are not there, and those that were perhaps meant.
+//! Paths that do not exist, and those that were perhaps meant.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind};
@@ -11,7 +11,7 @@ use super::world::{EntryKind, World};
 /// The most folders to search for what was probably meant: someone may have named the root of a disk.
 const MOST_LISTED: usize = 1000;
 
-/// The path that was perhaps meant by one that is not there.
+/// The path that was perhaps meant by one that does not exist.
 pub fn near_path(world: &dyn World, path: &str) -> Option<String> {
     match path.strip_prefix('/') {
         Some(below) => near_path_in(world, Path::new("/"), below).map(|near| format!("/{near}")),
@@ -19,7 +19,7 @@ pub fn near_path(world: &dyn World, path: &str) -> Option<String> {
     }
 }
 
-/// The same in a folder: the first name that is not there, replaced by one that is.
+/// The same in a folder: the first name that does not exist, replaced by one that does.
 pub(crate) fn near_path_in(world: &dyn World, dir: &Path, path: &str) -> Option<String> {
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     let there = |count: usize| dir.join(names[..count].join("/"));

@@ -37,7 +37,7 @@ impl Files {
         Ok(trees().entry(source.id()).or_insert(parsed).clone())
     }
 
-    /// Forgets the texts and trees of files that changed, and of all that are below a folder that did.
+    /// Forgets the texts and trees of files that changed, and of all those that are below a folder that did.
     pub(crate) fn forget(&self, changed: &[PathBuf]) {
         let mut texts = self.texts.lock().expect("no one panics while holding the texts");
         let mut trees = self.trees.lock().expect("no one panics while holding the trees");

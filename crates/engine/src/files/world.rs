@@ -13,9 +13,9 @@ use crate::files::repository::Repository;
 pub trait World: Send + Sync {
     /// The bytes of a file.
     fn read(&self, path: &Path) -> std::io::Result<Vec<u8>>;
-    /// Whether there is a folder, also if it is behind a link.
+    /// Whether there is a folder, including through a link.
     fn is_dir(&self, path: &Path) -> bool;
-    /// Whether there is a file, also if it is behind a link.
+    /// Whether there is a file, including through a link.
     fn is_file(&self, path: &Path) -> bool;
     /// What is in a folder, sorted by name.
     fn list(&self, dir: &Path) -> std::io::Result<Vec<DirEntry>>;

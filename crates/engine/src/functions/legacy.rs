@@ -1,6 +1,6 @@
 //! Plugins of the old kind: programs found by the type of their configuration.
 //!
-//! They know nothing of the functions specification. A generator prints resources; a transformer is given all of them on
+//! They know nothing about the functions specification. A generator prints resources; a transformer is given all of them on
 //! its standard input, and prints those that are to be. Their configuration is in a file, named as the first argument, and
 //! in the environment.
 

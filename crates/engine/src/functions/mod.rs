@@ -37,7 +37,7 @@ pub struct Function {
     /// A failure lets the others run, and is reported at the end.
     pub(crate) defer_failure: bool,
     pub(crate) form: Form,
-    /// Comments missing from what it returns are put back, no matter which function lost them, as kpt promises.
+    /// Comments missing from what it returns are put back, whichever function lost them, as kpt promises.
     pub(crate) puts_back_comments: bool,
     place: Span,
     runtime: Arc<Runtime>,

@@ -1,7 +1,7 @@
 //! What a program returned, seen as edits of what it was given.
 //!
-//! A program may know nothing of comments, quotes and the order of keys. So a tree that comes back is not taken as it is:
-//! what did not change stays the very same node (with its place in the user's file), what changed keeps the comments of
+//! A program may know nothing about comments, quotes and the order of keys. So a tree that comes back is not taken as it is:
+//! what did not change stays the same node (with its place in the user's file), what changed keeps the comments of
 //! the field it is, and keys keep their order, new ones last. A comment the program wrote wins over the old one. A comment
 //! on the wrong line is worse than one that is lost, so elements of lists keep theirs only if they are
 //! [identified](identify) by a key or by their value.

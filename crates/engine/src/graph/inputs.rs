@@ -174,7 +174,7 @@ fn is_lock(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "krm.lock")
 }
 
-/// Whether planning stopped only because nothing is fetched here: all that the files name is known even so.
+/// Whether planning stopped only because nothing is fetched here: everything that the files name is known even so.
 fn is_only_remote(error: &Diagnostic) -> bool {
     let is_remote = matches!(error.failure(), Some(Failure::Offline | Failure::NoVariable));
     is_remote && error.others().iter().all(is_only_remote)

@@ -169,7 +169,7 @@ impl Graph {
         self.node(&layer.shown, NodeKind::of(layer), &layer.shown, place)
     }
 
-    /// The index of a node, which is added if it is not there.
+    /// The index of a node, which is added if it does not exist.
     fn node(&mut self, id: &str, kind: NodeKind, label: &str, place: Span) -> usize {
         if let Some(known) = self.ids.get(id) {
             return *known;

@@ -213,7 +213,7 @@ impl Range {
 /// What a comparison allows: from the first, up to but without the second.
 fn bounds(operator: &str, version: Version, given: usize) -> Option<(Version, Option<Version>)> {
     let zero = Version { numbers: [0; 3], pre: String::new() };
-    // The first version after all that begin with these numbers.
+    // The first version after all those that begin with these numbers.
     let after = |count: usize| -> Option<Version> {
         let at = count.checked_sub(1)?;
         let mut numbers = [0; 3];

@@ -21,7 +21,7 @@ pub(super) struct Keyed {
     keys: Vec<Option<Key>>,
 }
 
-/// What a file holds, if it is there.
+/// What a file holds, if it exists.
 pub(super) fn documents(path: &str, bytes: Option<&Vec<u8>>, sources: &Sources) -> Result<Vec<Document>> {
     bytes.map_or_else(|| Ok(Vec::new()), |bytes| krm_yaml::parse(&sources.add_bytes(path, bytes.clone())?))
 }
@@ -138,7 +138,7 @@ impl AllHomes<'_> {
     }
 
     /// The files here, and not upstream, that have a resource which upstream adds to another file. Those that were added here
-    /// beside all that had it before do not count: a patch has the name of its base.
+    /// beside all those that had it before do not count: a patch has the name of its base.
     pub(super) fn only_here(&self, key: &Key) -> impl Iterator<Item = &Home> {
         let mut was = self.was.all(key).iter();
         let is_added_to = was.len() > 0 && was.all(|home| self.ours.has(key, &home.path));

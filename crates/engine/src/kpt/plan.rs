@@ -68,7 +68,7 @@ pub(super) fn turns_by_level(tree: &Tree) -> Vec<usize> {
 }
 
 /// A package's own resources, then those of its subpackages, each rendered; then its functions on all of them. Subpackages
-/// know nothing of each other, so they run side by side.
+/// know nothing about each other, so they run side by side.
 pub(super) fn children_first(plan: &Arc<Plan>) -> Pipeline {
     package_and_below(plan, 0, &mut plan.own())
 }

@@ -313,7 +313,7 @@ fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) 
     let mut merged = Files::new();
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
     let Subpackages { fates, dissolved } = subpackages(states, &mut all_met.clashes)?;
-    // Files know nothing of each other.
+    // Files know nothing about each other.
     let one = |path: &&String| -> Result<(Option<Vec<u8>>, Met)> {
         let (was, theirs, ours) = (origin.get(*path), updated.get(*path), local.get(*path));
         let mut met = Met::default();

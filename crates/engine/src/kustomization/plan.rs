@@ -296,7 +296,7 @@ impl<'s> Plan<'s> {
         }
     }
 
-    /// A base: planned anew, or one that is known.
+    /// A base: the one already planned, or a new plan.
     fn base(&mut self, folder: &Arc<Folder>, path: &Spanned<Text>, scope: &Inherited) -> Result<Arc<Base>> {
         let place = path.span();
         let (folder, composition) = folder.base_or_composition(path, place)?;
@@ -655,7 +655,7 @@ fn unknown_build_metadata(k: &Kustomization) -> Vec<Diagnostic> {
     unknown.map(warning).collect()
 }
 
-/// All of them, or all that is wrong with them.
+/// All of them, or everything that is wrong with them.
 fn all<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
     let (good, errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
     match Diagnostic::join(errors.into_iter().filter_map(Result::err)) {

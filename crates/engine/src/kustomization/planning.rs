@@ -53,7 +53,7 @@ pub(crate) struct Planned {
     pub base: Arc<Base>,
     pub config: TransformerConfig,
     pub vars: VarSet,
-    /// The schema it decided on for all that come after it.
+    /// The schema it decided on for all those that come after it.
     pub schema_chosen: Option<Arc<Schema>>,
     /// It has resources whose kind the built-in schema does not know.
     pub strangers: bool,

@@ -57,7 +57,7 @@ pub struct Lint<'a> {
     pub session: &'a Session,
     /// The layers of the tree.
     pub workspace: &'a Workspace,
-    /// All files of the tree, also those that no layer names.
+    /// All files of the tree, including those that no layer names.
     pub tree: &'a Tree,
 }
 
@@ -128,7 +128,7 @@ impl Lint<'_> {
                 left.push(finding);
             }
         }
-        // Who looks at a part knows nothing of silences elsewhere, nor of codes that were not asked for.
+        // A run on a part of the tree does not see silences elsewhere, or codes that were not asked for.
         if options.select.is_empty() && options.ignore.is_empty() && !options.quick {
             let unsure = roots.iter().filter(|root| root.is_unbuilt());
             let unsure: Vec<&Root> = unsure.collect();
@@ -205,13 +205,13 @@ impl Check<'_> {
         let path = self.path_of(finding.place());
         match &path {
             Some(path) if !self.is_wanted(path) => return None,
-            // What is fetched is someone else's to mend.
+            // What is fetched is someone else's to repair.
             None if !finding.place().is_none() => return None,
             _ => {}
         }
         let configured = path.and_then(|path| settings.level(code, &path));
         match configured.or(rules::level(code)) {
-            // Who asks for it by name gets it.
+            // Asking for it by name is enough.
             Some(Level::Off) if !is_selected => None,
             Some(Level::Error) => Some(finding.into_error()),
             Some(Level::Warning) if finding.severity() == Severity::Error => Some(finding.into_warning()),

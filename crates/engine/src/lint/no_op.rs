@@ -1,4 +1,4 @@
-//! `no-op`: an entry that finds what it is about, and changes nothing in any root, since what it sets is there already.
+//! `no-op`: an entry that finds what it is about, and changes nothing in any root, since it sets what is already set.
 //!
 //! Only entries that name what they change are looked at. A namespace, a label or a prefix for everything is a rule about
 //! whatever is added later, too; and a replacement keeps two values equal. What an overlay or a component sets may be

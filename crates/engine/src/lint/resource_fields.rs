@@ -59,7 +59,7 @@ impl Walk<'_> {
             (Shape::Anything, _) | (_, Tag::Other) => true,
             (Shape::Fields(at), _) if node.is_map() => {
                 let fields = self.types.fields(*at);
-                // A map that says nothing of its fields.
+                // A map that says nothing about its fields.
                 self.fields(node, fields, &below());
                 true
             }

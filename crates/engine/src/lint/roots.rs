@@ -23,7 +23,7 @@ pub(super) struct Root<'a> {
     files: FxHashSet<PathBuf>,
 }
 
-/// Whether an error says nothing about the files: what a root needs is not at hand.
+/// Whether an error says nothing about the files: what a root needs is not available.
 fn is_of_the_machine(error: &Diagnostic) -> bool {
     error.failure().is_some_and(Failure::is_of_the_machine)
 }

@@ -6,7 +6,7 @@
 //!
 //! [[lint.silence]]
 //! code = "unused-file"
-//! path = "apps/notes.yaml"        # from the folder of this file; a folder stands for all that is in it
+//! path = "apps/notes.yaml"        # from the folder of this file; a folder stands for everything that is in it
 //! reason = "applied by hand"
 //! ```
 

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::stated::{self, Stated};
 use crate::files::world::{EntryKind, World};
 
-/// Folders that hold no configuration of ours, however many files they have.
+/// Folders that hold none of our configuration, however many files they have.
 const PASSED_OVER: [&str; 3] = [".git", "node_modules", ".krm-changes"];
 /// A file by which tools mark their caches for backups and searches.
 const CACHE_MARK: &str = "CACHEDIR.TAG";

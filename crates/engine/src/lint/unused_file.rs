@@ -122,7 +122,7 @@ fn is_in_a_package(cx: &Check, path: &Path) -> bool {
 #[derive(Default)]
 struct Named {
     files: FxHashSet<PathBuf>,
-    /// Taken with all that is in them.
+    /// Taken with everything that is in them.
     folders: Vec<PathBuf>,
 }
 

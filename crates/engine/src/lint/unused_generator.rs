@@ -137,7 +137,7 @@ fn mentions(node: &Node, name: &str) -> bool {
         })
 }
 
-/// Whether a text is nearly the name, and hence a mistake of its own.
+/// Whether a text is nearly the name, and therefore a separate mistake.
 fn nearly(node: &Node, name: &str) -> bool {
     node.as_str().is_some_and(|text| nearest(text, [name]).is_some())
         || node.items().iter().any(|item| nearly(item, name))

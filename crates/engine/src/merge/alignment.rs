@@ -22,7 +22,7 @@ pub struct Alignment {
 }
 
 impl Alignment {
-    /// Takes note of an element that was merged by some keys; without a result, it was removed.
+    /// Records an element that was merged by some keys; without a result, it was removed.
     pub(super) fn add(&mut self, s: &Sources, merged: Option<&Node>, keys: &[&str]) {
         let [was, says, is] = [s.dest, s.origin, merged].map(|element| element.and_then(address));
         if let Some(is) = is.filter(|is| Some(*is) != was) {
@@ -65,7 +65,7 @@ impl Alignment {
 pub(crate) enum Meant {
     /// This element of the source was merged into it.
     At(usize),
-    /// The source says nothing of it.
+    /// The source says nothing about it.
     Nothing,
     /// It was not merged, or in a way that leaves no trace.
     Unknown,

@@ -186,7 +186,7 @@ fn is_element(element: &Node, given: &[(&str, &str)]) -> bool {
     }
 }
 
-/// Puts an element in the place of all that have these keys, else after the others; or removes those. Fewer values than
+/// Puts an element in the place of all those that have these keys, else after the others; or removes those. Fewer values than
 /// keys decide alone, and none at all drop every element.
 fn set(list: &mut Vec<Node>, element: Option<&Node>, keys: &[&str], values: &[&str]) -> Result<()> {
     let of_maps =

@@ -23,7 +23,7 @@ pub(super) struct Sources<'n> {
 /// What becomes of a place in the destination.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It stays as it is, also if there is nothing.
+    /// It stays as it is, even if there is nothing.
     Keep,
     Clear,
     Set(Node),
@@ -422,7 +422,7 @@ fn merge_keys<'s>(
     if let Some(keys) = ty.and_then(Type::merge_keys) {
         return Some(Cow::Borrowed(keys));
     }
-    // A type that says nothing of a list leaves it to what the elements say.
+    // A type that says nothing about a list leaves it to what the elements say.
     if !options.infer || ty.is_some_and(Type::is_atomic) {
         return None;
     }

@@ -117,7 +117,7 @@ pub struct Surroundings<'a> {
     pub runtime: &'a Runtime,
     /// Hears of progress and results.
     pub observer: Option<&'a dyn Observer>,
-    /// Takes note of what each function changes, if anyone wants to know.
+    /// Records what each function changes, if anyone wants to know.
     pub trace: Option<&'a Tracer>,
 }
 
@@ -125,7 +125,7 @@ pub struct Surroundings<'a> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// All of them, also those that no function saw.
+    /// All of them, including those that no function saw.
     pub resources: Vec<Resource>,
     /// Why it ended before all had run, if it did.
     pub failure: Option<Diagnostic>,

@@ -32,7 +32,7 @@ pub fn may_be_read(path: &str) -> bool {
     ENDINGS.iter().any(|ending| name.ends_with(ending)) || PACKAGE_FILES.contains(&name)
 }
 
-/// Whether a `.krmignore` of a package names a file or a folder above it, be it there or not.
+/// Whether a `.krmignore` of a package names a file or a folder above it, whether it exists or not.
 pub fn leaves_out(world: &dyn World, root: &Path, path: &str) -> Result<bool> {
     let mut ignored = Ignored::read(world, root, "")?;
     let ends = path.match_indices('/').map(|(end, _)| end);
@@ -308,7 +308,7 @@ impl<'w> Walk<'w> {
                 continue;
             }
             if entry.name.to_str().is_none() {
-                // Passing it over would mean to lose what is in it, and to say nothing.
+                // Skipping it would silently lose what is in it.
                 return Err(bad_name(&place));
             }
             match entry.kind {

@@ -302,7 +302,7 @@ fn is_idle(step: &Traced) -> bool {
     step.changes.is_empty() && !is_asked
 }
 
-/// The steps of a trace. Those that load know nothing of each other: bases come first, so that what a layer reads and does
+/// The steps of a trace. Those that load know nothing about each other: bases come first, so that what a layer reads and does
 /// itself is in one piece.
 fn in_order(trace: &Trace) -> Vec<usize> {
     let mut order = Vec::with_capacity(trace.steps.len());

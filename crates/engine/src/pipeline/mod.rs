@@ -87,7 +87,7 @@ pub(crate) struct Context<'a> {
     pub runtime: &'a Runtime,
     /// Warnings so far; an error under `--strict`.
     pub warnings: &'a Mutex<Vec<Diagnostic>>,
-    /// Takes note of what happens, if that is asked for.
+    /// Records what happens, if that is asked for.
     pub trace: Option<&'a Tracer>,
     /// Is informed of what happens while it happens.
     pub observer: Option<&'a dyn Observer>,

@@ -12,7 +12,7 @@ use crate::runtime::Status;
 
 /// Hears what happens while steps run: for progress, for results, and for failures that should not stop the others.
 ///
-/// Steps may run side by side, hence `&self`.
+/// Steps may run side by side, so `&self`.
 pub trait Observer: Sync {
     /// A step is about to run on this many resources.
     fn step(&self, step: &Step, given: usize) {

@@ -9,7 +9,7 @@ use super::{Base, Context, Each, Pipeline, Scope, StepField, Trace, Tracer, Tran
 use crate::resource::list::Resources;
 use crate::resource::{Origin, Resource};
 
-/// What a step is there for: how it is run, and what becomes of its result.
+/// The purpose of a step: how it is run, and what happens to its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
@@ -28,7 +28,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether it adds what it gives to the list, no matter what the list holds.
+    /// Whether it adds what it gives to the list, whatever the list holds.
     pub fn loads(self) -> bool {
         matches!(self, Role::Load | Role::Include)
     }
@@ -110,7 +110,7 @@ impl fmt::Display for StepName {
     }
 }
 
-/// Something to be done, what it is there for, and who asked for it. Cheap to clone.
+/// Something to do, its role, and the entry that asked for it. Cheap to clone.
 #[derive(Clone)]
 pub struct Step {
     /// What it is called: `overlays/production#images[0]`.

@@ -153,7 +153,7 @@ impl Resources {
         Self { items, index: OnceLock::new() }
     }
 
-    /// The list for rearranging at will; indexes are made anew afterwards.
+    /// The list for rearranging at will; indexes are made again afterwards.
     pub(crate) fn as_vec_mut(&mut self) -> &mut Vec<Resource> {
         self.index.take();
         &mut self.items
@@ -310,7 +310,7 @@ impl Resources {
                 None => r.origin = Some(Box::new(origin.clone())),
                 Some(_) => r.transformations.push(origin.clone()),
             }
-            // All annotations are written anew for this, and so end what was shared. See
+            // All annotations are rewritten for this, and so end what was shared. See
             // quirk(labels-put-at-once-change-together).
             r.shared.leave("metadata/annotations");
         }
@@ -328,7 +328,7 @@ impl Resources {
         self.items.iter_mut().try_for_each(&mut edit)
     }
 
-    /// The same for edits that know nothing of each other: if there are many, they are done side by side.
+    /// The same for edits that know nothing about each other: if there are many, they are done side by side.
     pub(crate) fn edit_apart(&mut self, edit: impl Fn(&mut Resource) -> Result<()> + Sync) -> Result<()> {
         self.index.take();
         apart(self.items.par_iter_mut(), edit)

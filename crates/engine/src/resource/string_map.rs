@@ -47,7 +47,7 @@ fn as_strings(entry: &Entry) -> Entry {
 
 fn as_string(node: &Node) -> Node {
     match node.value() {
-        // Texts that are set anew are no longer folded, which the canonical form would tell.
+        // Texts that are set again are no longer folded, which would show in the canonical form.
         Value::Scalar(_) if node.tag() == Tag::Str && node.style() != Style::Folded => node.clone(),
         Value::Scalar(text) => Node::string(text.clone()).with_span(node.span()),
         _ => Node::string("").with_span(node.span()),

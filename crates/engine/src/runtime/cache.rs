@@ -48,7 +48,7 @@ impl Cache {
             return Ok(output);
         }
         let output = run()?;
-        // Who reads it again would not know that something is missing.
+        // A later reader would not know that something is missing.
         if output.status.is_success() && output.stderr_dropped == 0 {
             let outputs = Outputs { stdout: output.stdout, stderr: output.stderr };
             stores.iter().for_each(|store| store.keep(&key, &outputs));

@@ -86,7 +86,7 @@ impl Candidate {
 }
 
 impl Containers {
-    /// What the user names, or all that is installed.
+    /// What the user names, or everything that is installed.
     pub(super) fn find(policy: &Policy) -> Result<Self> {
         let candidates = match &policy.container_engine {
             Some(wanted) => Self::named(wanted, policy)?,
@@ -389,7 +389,7 @@ fn user(policy: &Policy) -> String {
     }
 }
 
-/// Elsewhere an engine runs in a machine of its own, and knows nothing of the users of this one.
+/// Elsewhere an engine runs in a machine of its own, and knows nothing about the users of this one.
 #[cfg(not(unix))]
 fn user(_policy: &Policy) -> String {
     "nobody".into()

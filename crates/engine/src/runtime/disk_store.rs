@@ -70,7 +70,7 @@ fn is_ours(_meta: &fs::Metadata) -> bool {
     true
 }
 
-/// Reads a file of the cache, if it is a file of ours. It is asked once it is open: what a name leads to may change.
+/// Reads a file of the cache, if it is one of our files. It is asked once it is open: what a name leads to may change.
 fn read_own(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     if !path.symlink_metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());

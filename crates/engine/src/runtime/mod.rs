@@ -2,7 +2,7 @@
 //!
 //! A [`Program`] says what to start; a [`Runtime`] has it started by a [`Runner`], within what its [`Policy`] allows and
 //! its limits leave room for. This is the one place of the engine that touches processes, the environment and files of
-//! its own (the cache), and it knows nothing of resources. Without the feature `run` there are no runners of this
+//! its own (the cache), and it knows nothing about resources. Without the feature `run` there are no runners of this
 //! machine, and every call is refused.
 
 // Everywhere else in the engine these are forbidden.

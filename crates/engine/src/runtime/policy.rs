@@ -39,7 +39,7 @@ pub struct Policy {
     pub limits_of_each_process: bool,
     /// What each program may use up.
     pub limits: Limits,
-    /// The program that keeps watch over what is started and ends all of it, also when this process is killed. It is
+    /// The program that keeps watch over what is started and ends all of it, even when this process is killed. It is
     /// started with [`supervisor::COMMAND`](crate::runtime::supervisor::COMMAND); only Linux has the means.
     pub supervisor: Option<PathBuf>,
     /// The folder for what can be made again; without one nothing is kept.
@@ -81,7 +81,7 @@ pub struct PinnedImages {
 }
 
 impl PinnedImages {
-    /// The image to run in place of one that is written so, if it is pinned: its name with a digest.
+    /// The image to run in place of one that is written that way, if it is pinned: its name with a digest.
     pub(crate) fn resolve(&self, image: &str) -> Option<String> {
         let digest = self.digests.get(image)?;
         let last = image.rfind('/').map_or(0, |slash| slash + 1);

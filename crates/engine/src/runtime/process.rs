@@ -215,7 +215,7 @@ impl Watch {
         signals::stop_if_ending();
     }
 
-    /// What was in the pipes when the group died. A process that left the group may hold them open for ever; it is not
+    /// What was in the pipes when the group died. A process that left the group may hold them open forever; it is not
     /// waited for.
     pub(super) fn collect_rest(&mut self, patience: Duration) {
         let deadline = Instant::now() + patience;

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// What to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// A container image, through the docker, podman or nerdctl at hand.
+    /// A container image, run by docker, podman or nerdctl.
     Image(Image),
     /// An executable of this machine.
     Exec(Exec),

@@ -2,7 +2,7 @@
 //!
 //! What a program starts may leave its process group, and even lose its parent; the kernel then gives it to the nearest
 //! ancestor that asked for it, which is the supervisor. When the program ends, or this process does (by whatever signal),
-//! the supervisor ends all that is below it, and the container with it.
+//! the supervisor ends everything that is below it, and the container with it.
 //!
 //! It is this very program, started with [`COMMAND`] as its first argument: `main` calls [`main`]. Its standard input is a
 //! socket. It receives an order and the streams of the program over it, and answers how the program ended. It

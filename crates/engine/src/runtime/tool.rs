@@ -1,4 +1,4 @@
-//! Programs that are not functions but tools of ours, such as git and helm; and room for the files they need.
+//! Programs that krm itself uses, such as git and helm, and temporary folders for the files they need.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ pub fn run_tool(
     Ok(process::run(command, &[], input.into(), limits, supervisor))
 }
 
-/// A folder for a while: made empty, for the current user alone, and removed with all that is in it, also by a signal.
+/// A temporary folder: made empty, for the current user alone, and removed with everything that is in it, also by a signal.
 #[derive(Debug)]
 pub struct Scratch {
     folder: TempDir,

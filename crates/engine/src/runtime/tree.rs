@@ -7,7 +7,7 @@ use prost::Message;
 use super::File;
 use super::reapi::{Digest, Directory, DirectoryNode, FileNode, SymlinkNode};
 
-/// A folder with all that is below it.
+/// A folder with everything that is below it.
 #[derive(Clone, Debug)]
 pub struct Tree {
     /// The digest of the folder.

@@ -139,7 +139,7 @@ mod interpreter {
     /// What belongs to one call.
     struct Instance {
         machine: Machine,
-        /// Bytes of memory and entries of tables that are still to be had, all together.
+        /// Bytes of memory and entries of tables that are still available, all together.
         memory_left: usize,
         entries_left: usize,
         wanted_too_much: bool,

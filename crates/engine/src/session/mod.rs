@@ -85,7 +85,7 @@ pub struct Built {
 }
 
 impl Built {
-    /// The resources of all targets, or all that went wrong.
+    /// The resources of all targets, or everything that went wrong.
     pub fn into_result(self) -> Result<Vec<Resources>> {
         let (good, bad): (Vec<_>, Vec<_>) = self.targets.into_iter().partition(Result::is_ok);
         match Diagnostic::join(bad.into_iter().filter_map(Result::err)) {
@@ -98,7 +98,7 @@ impl Built {
 /// The result of building one target.
 #[non_exhaustive]
 pub struct BuiltTarget {
-    /// Its resources, or all that went wrong.
+    /// Its resources, or everything that went wrong.
     pub result: Result<Resources>,
     /// Everything it looked at.
     pub dependencies: Arc<Dependencies>,

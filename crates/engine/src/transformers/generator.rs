@@ -65,7 +65,7 @@ impl GeneratorOptions {
     }
 }
 
-/// A generator's arguments with all that was said elsewhere taken in.
+/// A generator's arguments with everything that was said elsewhere taken in.
 #[derive(Clone)]
 pub(super) struct Generator {
     pub args: GeneratorArgs,

@@ -289,7 +289,7 @@ impl Run<'_> {
         self.read(output.stdout, cx)
     }
 
-    /// The folder of the chart, pulled if it is not there.
+    /// The folder of the chart, pulled if it does not exist.
     fn folder(&self, cx: &Context) -> Result<PathBuf> {
         let named = self.home();
         let address = self.chart.address();

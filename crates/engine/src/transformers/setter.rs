@@ -54,7 +54,7 @@ pub(crate) fn entry(node: &mut Node, key: &str, text: &Text, place: Span) -> Res
     Ok(false)
 }
 
-/// A string for a field that is not there yet: quoted where it would otherwise be read as something else, so that later
+/// A string for a field that does not exist yet: quoted where it would otherwise be read as something else, so that later
 /// [`untyped`] writes keep it a string.
 pub(crate) fn fresh(text: &str) -> Node {
     let style = match krm_yaml::resolve::plain(text) {

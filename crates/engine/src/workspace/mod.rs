@@ -110,7 +110,7 @@ impl Workspace {
         Ok(folders)
     }
 
-    /// The layers in these folders, and all that they are built from.
+    /// The layers in these folders, and everything they are built from.
     pub fn of(world: &dyn World, sources: &Sources, folders: Vec<PathBuf>) -> Self {
         let mut workspace = Self::default();
         workspace.add(world, sources, folders);

@@ -131,7 +131,7 @@ fn drop_keys_at(node: &mut Node, place: Span) -> bool {
 pub struct Options {
     /// Whether `Resources` is accepted for the field `resources`. If both are there, the last one counts.
     pub case_insensitive: bool,
-    /// Whether the bare words `yes`, `no`, `on`, `off`, `y` and `n` are booleans, and hence not strings.
+    /// Whether the bare words `yes`, `no`, `on`, `off`, `y` and `n` are booleans, and therefore not strings.
     pub old_booleans: bool,
     /// Whether numbers and booleans are accepted as strings, written as Go prints their values: `017` is `15`. Infinity
     /// and what is not a number are not accepted. A field read by [`strict`] takes strings only.

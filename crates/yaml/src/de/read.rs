@@ -120,7 +120,7 @@ impl<'n> Reader<'n> {
         })
     }
 
-    /// Where a text stands for a map: in which of its fields it was probably meant to be.
+    /// The field that a text was probably meant for, if a text is given in place of a map.
     fn hint_at_field(self, error: Error, fields: Option<&'static [&'static str]>) -> Error {
         let likely = ["path", "name"].into_iter().find(|name| fields.is_some_and(|f| f.contains(name)));
         match (likely, self.node.as_str()) {

@@ -2,7 +2,7 @@
 //!
 //! [`Spanned`] and [`Node`] ask for a newtype of a private name. A [`Reader`](super::read::Reader) knows the names, lays
 //! span or node aside, and calls the visitor, which takes it up at once. With any other deserializer, such as the buffer
-//! after `#[serde(flatten)]`, there is nothing: then a span is [`Span::NONE`], and a tree is built anew.
+//! after `#[serde(flatten)]`, there is nothing: then a span is [`Span::NONE`], and a tree is built again.
 
 use std::cell::Cell;
 use std::fmt;

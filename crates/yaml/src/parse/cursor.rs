@@ -121,7 +121,7 @@ impl<'s> Parser<'s> {
         Some(parser)
     }
 
-    /// Begins anew with another range of the source.
+    /// Starts again with another range of the source.
     pub(crate) fn restart(&mut self, range: Range<usize>) -> Result<()> {
         self.odd_breaks = chars::check(self.source, range.clone())?;
         self.has_returns = memchr::memchr(b'\r', &self.source.text().as_bytes()[range.clone()]).is_some();

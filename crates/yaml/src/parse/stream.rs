@@ -14,7 +14,7 @@ use crate::node::Node;
 use crate::source::Source;
 use crate::text::Text;
 
-/// Reads the documents of a source one by one, on demand: what comes before an error is to be had.
+/// Reads the documents of a source one by one, on demand: what comes before an error is available.
 pub fn documents(source: &Arc<Source>) -> Documents<'_> {
     Documents::of(source, DuplicateKeys::Refuse)
 }

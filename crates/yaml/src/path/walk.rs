@@ -187,7 +187,7 @@ fn matching<R: Rules>(select: &Select, items: &[Node]) -> Result<Children> {
     Ok(Children::Some(found))
 }
 
-/// Takes note of the positions that lead to a node.
+/// Records the positions that lead to a node.
 pub trait Trail {
     /// One level down.
     fn push(&mut self, at: usize);

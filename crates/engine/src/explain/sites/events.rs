@@ -31,7 +31,7 @@ impl Sites<'_> {
             // What a program printed is nowhere to be found.
             EventKind::ByFunction | EventKind::Inflated => {
                 found.overwrite();
-                // All that a chart makes may depend on any of its values.
+                // Everything that a chart makes may depend on any of its values.
                 for cause in &event.causes {
                     let Cause::Inflated { chart } = cause else { continue };
                     let files = chart.values.iter().filter_map(|path| self.file(chart.entry, path));

@@ -93,7 +93,7 @@ impl Gaps {
             self.put(above, &entry.key, Side::Head);
             *now += 1;
             self.read(&entry.value, now);
-            // What is below a key is below all that is under it.
+            // What is below a key is below everything that is under it.
             self.put(*now, &entry.key, Side::Foot);
             self.places.insert(&entry.key, [above, *now]);
         }

@@ -115,7 +115,7 @@ pub(in crate::merge) fn with_line_comment(
     taken.then(|| with_line(dest, theirs.clone()))
 }
 
-/// The same for all that is within, of a destination that holds the [same values](same_values).
+/// The same for everything that is within, of a destination that holds the [same values](same_values).
 pub(in crate::merge) fn with_line_comments(
     dest: &Node,
     before: Option<&Node>,
@@ -127,7 +127,7 @@ pub(in crate::merge) fn with_line_comments(
     })
 }
 
-/// Gives comments to all that is within a destination, paired with a tree that holds the [same values](same_values) and,
+/// Gives comments to everything that is within a destination, paired with a tree that holds the [same values](same_values) and,
 /// where it does too, with the one before that; `None` if nothing changes.
 pub(in crate::merge) fn throughout(
     dest: &Node,

@@ -37,7 +37,7 @@ pub(crate) use positions::{Position, positions};
 pub use resolved::{Segment, at};
 pub(crate) use resolved::{at_mut, holds, pointer};
 
-/// Takes note of what steps change while they run.
+/// Records what steps change while they run.
 #[derive(Debug, Default)]
 pub struct Tracer(Mutex<State>);
 
@@ -97,7 +97,7 @@ pub struct Traced {
     pub name: StepName,
     /// The entry or field that asked for it.
     pub place: Span,
-    /// What it is there for.
+    /// Its role.
     pub role: Role,
     /// The entries it represents: see [`Step::entries`].
     pub entries: Arc<[Span]>,

@@ -52,7 +52,7 @@ fn element(root: &Node, operation: &Applied) -> Option<(String, String)> {
     let mut found = None;
     for name in patch::names(&operation.path).ok()? {
         path = format!("{path}/{}", path::to_pointer(&name));
-        // What the operation adds is not there yet.
+        // What the operation adds does not exist yet.
         let Ok(Some(below)) = path::first(&Pointer, &[path::Segment::Key(name)], node) else { break };
         if node.is_seq()
             && let Some(name) = below.get("name").and_then(Node::as_str)

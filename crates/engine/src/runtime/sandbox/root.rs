@@ -1,7 +1,7 @@
 //! The file system a program in a sandbox sees: an image, and what is mounted into it.
 //!
 //! An image is shared by everyone who runs it and never written to, not even to make a folder that something is mounted
-//! on. Where such a folder is missing, the folders around it are made anew, and what the image has in them is mounted one
+//! on. Where such a folder is missing, the folders around it are made again, and what the image has in them is mounted one
 //! by one. Links in the image are followed here, within the image: the tools are given paths without any.
 
 use std::collections::BTreeSet;
@@ -119,7 +119,7 @@ fn make_room(image: &Path, target: &Path, what: &What, made: &mut BTreeSet<PathB
     Ok(())
 }
 
-/// What the image has in a folder that is made anew.
+/// What the image has in a folder that is made again.
 fn list(
     image: &Path,
     folder: &Path,

@@ -17,13 +17,13 @@ pub(super) fn parse(text: &str) -> Result<Node> {
 
 /// What came of looking into a text.
 pub(super) enum Outcome {
-    /// The text is written anew; what was made under a null is lost all the same.
+    /// The text is rewritten; what was made under a null is lost all the same.
     Written { lost: bool },
     /// The path does not lead into a text, or to nothing in there.
     No,
 }
 
-/// Sets a value within a text on the path, if there is one that can be read, and writes the text anew.
+/// Sets a value within a text on the path, if there is one that can be read, and rewrites the text.
 pub(super) fn set(
     root: &mut Node,
     path: &FieldPath,

@@ -229,7 +229,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Whether a key must be written anew: it is another one, or its alias stands for another one now.
+    /// Whether a key must be rewritten: it is another one, or its alias stands for another one now.
     pub(crate) fn key_differs(&mut self, old: &Node, new: &Node) -> bool {
         if let Some(anchor) = &old.trivia().anchor {
             self.anchors.insert(anchor.clone(), new.clone());

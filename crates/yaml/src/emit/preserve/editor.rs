@@ -24,7 +24,7 @@ pub(super) struct Editor<'d> {
     references: bool,
     original: &'d Node,
     layout: Option<Layout>,
-    /// How what was written anew last ends, and where that is in the output.
+    /// How what was rewritten last ends, and where that is in the output.
     written: Option<(usize, Ending)>,
     /// Where, in the output, a comment was changed last.
     commented: Option<usize>,
@@ -134,7 +134,7 @@ impl<'d> Editor<'d> {
         (line[..after].ends_with(&written[..header]) && !comment.contains(is_break)).then_some(after)
     }
 
-    /// Takes note of how the text ends that was just written anew.
+    /// Records how the text ends that was just rewritten.
     pub(crate) fn ends_in(&mut self, ending: Ending) {
         self.written = Some((self.text_end(), ending));
     }
@@ -148,7 +148,7 @@ impl<'d> Editor<'d> {
         }
     }
 
-    /// Whether the last text was written anew.
+    /// Whether the last text was rewritten.
     pub(crate) fn wrote_last(&self) -> bool {
         self.written.is_some_and(|(at, _)| at == self.text_end())
     }

@@ -13,7 +13,7 @@ pub(super) enum Ending {
 }
 
 impl Ending {
-    /// How a node ends that is written anew: what may be written as a block scalar counts as one.
+    /// How a node ends that is rewritten: what may be written as a block scalar counts as one.
     pub(crate) fn of(node: &Node) -> Self {
         let Some((last, text)) = last_scalar(node).and_then(|last| Some((last, last.text()?))) else {
             return Self::Other;

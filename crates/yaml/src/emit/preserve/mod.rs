@@ -24,7 +24,7 @@
 //! whatever became of its styles.
 //!
 //! Every edited text is read again before it is given out. Should it ever not mean what the tree means, the document is
-//! written anew.
+//! rewritten.
 //!
 //! [`fresh`] writes a tree that has no text, the way go-yaml does, except where that would not
 //! read back as it was: nulls without a text within brackets, folded scalars with lines that begin with blanks, block

@@ -73,7 +73,7 @@ pub(super) fn document_into(doc: &Document, out: &mut String) {
         out.push_str(&edited);
         return;
     }
-    // An edit we did not get right in its place must not spoil the document: it is written anew.
+    // An edit we did not get right in its place must not spoil the document: it is rewritten.
     let marker = if begins_with_marker(text) { "---\n" } else { "" };
     let anew = format!("{marker}{}", fresh_document(doc.head(), new, doc.foot(), Layout::COMPACT));
     // Trees with tags of their own are equal to none: what can be read at all is better than what cannot.

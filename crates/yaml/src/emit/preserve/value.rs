@@ -1,4 +1,4 @@
-//! Values that are written anew, in the place of others.
+//! Values written from scratch, in place of others.
 
 use super::block::own_tail_lines;
 use super::editor::{Editor, Line, Slot};
@@ -82,7 +82,7 @@ impl Editor<'_> {
         self.end_block(new, ended, slot);
     }
 
-    /// Takes care of the line breaks after a block that was written anew: there must be one at the end where the block
+    /// Takes care of the line breaks after a block that was rewritten: there must be one at the end where the block
     /// ends in a line break, and neither those of blank lines nor comments may become part of it.
     fn end_block(&mut self, new: &Node, ended: bool, slot: Slot<'_>) {
         let ending = Ending::of(new);

@@ -193,7 +193,7 @@ pub(super) enum Role {
 
 /// Nodes.
 impl<'w> Writer<'_, 'w> {
-    /// Takes note of a node's comments before anything of it is written.
+    /// Records a node's comments before anything of it is written.
     fn announce(&mut self, node: &'w Node, tail: &'w str) {
         if self.copying > 0 {
             return;
@@ -212,7 +212,7 @@ impl<'w> Writer<'_, 'w> {
         }
     }
 
-    /// Takes note of the comments that are after or below a collection.
+    /// Records the comments that are after or below a collection.
     fn announce_end(&mut self, node: &'w Node) {
         if self.copying > 0 {
             return;
