@@ -232,7 +232,7 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 /// Knows how much is allocated.
 struct Counting(mimalloc::MiMalloc);
 
-// SAFETY: all is left to mimalloc.
+// SAFETY: mimalloc does all the work.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if COUNTS.load(Ordering::Relaxed) {

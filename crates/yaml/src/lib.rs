@@ -1,8 +1,8 @@
 //! A YAML tree that loses nothing.
 //!
-//! Reading keeps comments, styles and the location of every value. Writing has two forms: the one the text was written in,
-//! where only the lines an edit had to change differ, and the canonical one, byte for byte what the Go programs print that most
-//! configuration is made with.
+//! Reading keeps comments, styles and the location of every value. There are two ways to write: in the form the text had,
+//! where only the lines that an edit had to change differ, and in canonical form, byte for byte as the Go programs print it
+//! that most configuration is made with.
 //!
 //! ```
 //! use krm_yaml::path::{Missing, Path};
@@ -10,51 +10,51 @@
 //!
 //! let text = "\
 //! ## The front door.
-//! kind: Service
-//! metadata: {name: web}    # everyone calls it so
-//! spec:
+//! title: Gate
+//! server: {name: web}    # the name everyone uses
+//! listen:
 //!     ports:
 //!     - {name: http, port: 80}   # behind the proxy
 //! ";
 //! let mut documents = parse_str(text)?;
-//! let Some(service) = documents.first_mut() else { return Ok(()) }; // an empty text holds none
+//! let Some(gate) = documents.first_mut() else { return Ok(()) }; // an empty text holds none
 //!
 //! // Look.
-//! assert_eq!(service.root.at(["metadata", "name"]).and_then(Node::as_str), Some("web"));
+//! assert_eq!(gate.root.at(["server", "name"]).and_then(Node::as_str), Some("web"));
 //!
-//! // Edit: by path, with creation of what is missing, or by hand.
-//! let port = Path::dotted("spec.ports.[name=http].port")?;
-//! port.set(&mut service.root, Node::from(8080), Missing::Refuse)?;
-//! if let Some(spec) = service.root.get_mut("spec") {
-//!     spec.set("type", "NodePort");
+//! // Edit: by path, creating what is missing if asked to, or by hand.
+//! let port = Path::dotted("listen.ports.[name=http].port")?;
+//! port.set(&mut gate.root, Node::from(8080), Missing::Refuse)?;
+//! if let Some(listen) = gate.root.get_mut("listen") {
+//!     listen.set("public", true);
 //! }
 //!
 //! // Write: as it was, apart from the edits...
-//! assert_eq!(service.text(), "\
+//! assert_eq!(gate.text(), "\
 //! ## The front door.
-//! kind: Service
-//! metadata: {name: web}    # everyone calls it so
-//! spec:
+//! title: Gate
+//! server: {name: web}    # the name everyone uses
+//! listen:
 //!     ports:
 //!     - {name: http, port: 8080}   # behind the proxy
-//!     type: NodePort
+//!     public: true
 //! ");
 //!
 //! // ...or in canonical form.
-//! assert_eq!(canonical(&service.root), "\
-//! kind: Service
-//! metadata:
-//!   name: web
-//! spec:
+//! assert_eq!(canonical(&gate.root), "\
+//! listen:
 //!   ports:
 //!   - name: http
 //!     port: 8080
-//!   type: NodePort
+//!   public: true
+//! server:
+//!   name: web
+//! title: Gate
 //! ");
 //! # Ok::<(), krm_yaml::Diagnostic>(())
 //! ```
 //!
-//! # Finding the way
+//! # Where to find things
 //!
 //! | to | see |
 //! | --- | --- |
@@ -72,9 +72,9 @@
 //!
 //! # Which YAML
 //!
-//! The one that go-yaml v3 reads, since the programs are built on it that most configuration is tried against: the
-//! syntax of YAML 1.1 with some of 1.2, and types that are a mix of both. Where the standard and go-yaml v3 differ, this
-//! crate follows go-yaml v3: in what it accepts, in what a scalar means, in which node a comment belongs to.
+//! The one that go-yaml v3 reads, since the programs that read most configuration are built on it: the syntax of YAML 1.1
+//! with some of 1.2, and types that are a mix of both. Where the standard and go-yaml v3 differ, this crate follows
+//! go-yaml v3: in what it accepts, in what a scalar means, and in which node a comment belongs to.
 //!
 //! * `true` and `false` are booleans in lower, upper and title case. `yes`, `no`, `on`, `off`, `y` and `n` are strings, but
 //!   are quoted in canonical form, as other readers think otherwise.
@@ -136,7 +136,7 @@ pub use similar::{distance, nearest};
 pub use source::{FileId, Position, Source, Sources, Span};
 pub use text::Text;
 
-// The example of the README has to run, too.
+// The example of the README has to run too.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -15,11 +15,11 @@ use crate::text::Text;
 ///
 /// ```
 /// use krm_yaml::Node;
-/// let mut pod = Node::map();
-/// pod.set("kind", "Pod");
-/// pod.set("replicas", 3);
-/// assert_eq!(pod.get("kind").and_then(Node::as_str), Some("Pod"));
-/// assert_eq!(pod.get("replicas").and_then(Node::as_i64), Some(3));
+/// let mut server = Node::map();
+/// server.set("name", "web");
+/// server.set("workers", 3);
+/// assert_eq!(server.get("name").and_then(Node::as_str), Some("web"));
+/// assert_eq!(server.get("workers").and_then(Node::as_i64), Some(3));
 /// ```
 #[derive(Clone)]
 pub struct Node {

@@ -1,12 +1,12 @@
 //! Field paths: one type for the ways people write them.
 //!
-//! | written | parsed by | who writes so |
+//! | written | parsed by | used in |
 //! | --- | --- | --- |
-//! | `spec/template/spec/containers[]/image` | [`Path::slashed`] | field specs |
-//! | `spec.containers.[name=web].image`, `a.0.b`, `a.*`, `a.-` | [`Path::dotted`] | replacements |
-//! | `spec.containers[name=web].image`, `a[0].b` | [`Path::bracketed`] | people, results |
-//! | `spec.ports[0].port` | [`Path::indexed`] | variables |
-//! | `/spec/containers/0/~1x` | [`Path::pointer`] | JSON patches (RFC 6901) |
+//! | `site/pages[]/title` | [`Path::slashed`] | field specs |
+//! | `servers.[name=web].port`, `a.0.b`, `a.*`, `a.-` | [`Path::dotted`] | replacements |
+//! | `servers[name=web].port`, `a[0].b` | [`Path::bracketed`] | people, results |
+//! | `site.ports[0].number` | [`Path::indexed`] | variables |
+//! | `/servers/0/~1x` | [`Path::pointer`] | JSON patches (RFC 6901) |
 //!
 //! All are followed by one walker, [`visit`] and [`edit`](edit()), which takes as parameters what they differ in;
 //! [`PathTree`] follows many at once.
@@ -18,10 +18,10 @@
 //! use krm_yaml::path::{Missing, Path};
 //! use krm_yaml::Node;
 //!
-//! let mut pod = Node::map();
-//! let image = Path::dotted("spec.containers.[name=web].image")?;
-//! image.set(&mut pod, Node::from("nginx"), Missing::Create)?;
-//! assert_eq!(Path::pointer("/spec/containers/0/name")?.get(&pod).and_then(Node::as_str), Some("web"));
+//! let mut site = Node::map();
+//! let port = Path::dotted("servers.[name=web].port")?;
+//! port.set(&mut site, Node::from(8080), Missing::Create)?;
+//! assert_eq!(Path::pointer("/servers/0/name")?.get(&site).and_then(Node::as_str), Some("web"));
 //! # Ok::<(), krm_yaml::Diagnostic>(())
 //! ```
 

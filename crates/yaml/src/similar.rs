@@ -31,10 +31,10 @@ mod tests {
 
     #[test]
     fn slips_are_found_and_strangers_are_not() {
-        let fields = ["namespace", "namePrefix", "patches", "patchesStrategicMerge"];
-        assert_eq!(nearest("nampespace", fields), Some("namespace"));
-        assert_eq!(nearest("pathces", fields), Some("patches"));
-        assert_eq!(nearest("NAMEPREFIX", fields), Some("namePrefix"));
+        let fields = ["directory", "filePrefix", "patterns", "patternsIgnored"];
+        assert_eq!(nearest("dirrectory", fields), Some("directory"));
+        assert_eq!(nearest("pattenrs", fields), Some("patterns"));
+        assert_eq!(nearest("FILEPREFIX", fields), Some("filePrefix"));
         assert_eq!(nearest("x", fields), None);
         assert_eq!(nearest("", fields), None);
     }

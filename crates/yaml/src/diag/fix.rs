@@ -9,9 +9,9 @@ use crate::source::{FileId, Span};
 /// ```
 /// use krm_yaml::{Fix, Sources, apply_edits};
 /// let sources = Sources::new();
-/// let source = sources.add("a.yaml", "kind: Deploymnet\n");
-/// let fix = Fix::safe("write `Deployment`").replace(source.span(6, 16), "Deployment");
-/// assert_eq!(apply_edits(source.text(), fix.edits()).unwrap(), "kind: Deployment\n");
+/// let source = sources.add("a.yaml", "mode: pubilc\n");
+/// let fix = Fix::safe("write `public`").replace(source.span(6, 12), "public");
+/// assert_eq!(apply_edits(source.text(), fix.edits()).unwrap(), "mode: public\n");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {

@@ -73,7 +73,7 @@ impl<'o> Emitter<'o> {
         match node.value() {
             Value::Map(map) if !map.is_empty() => self.map(map, 0, Lead::Line, is_flow(node)),
             Value::Seq(items) if !items.is_empty() => self.seq(items, 0, Lead::Line, is_flow(node)),
-            _ => self.leaf(node, 2, false),
+            _ => self.leaf(node, 2, is_flow(node)),
         }
     }
 

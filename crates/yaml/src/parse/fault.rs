@@ -378,7 +378,7 @@ impl Parser<'_> {
         self.span(at, self.line_end(at))
     }
 
-    /// Adds advice where the line holds a template, as of Helm.
+    /// Adds advice if the line holds a template.
     fn template(&self, error: Diagnostic, at: usize) -> Diagnostic {
         let start = self.bytes[..at].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
         if self.text[start..self.line_end(at)].contains("{{") {

@@ -45,9 +45,9 @@ pub use stream::{Documents, documents};
 /// Reads every document of a source. Long streams are read on several cores.
 ///
 /// ```
-/// let source = krm_yaml::Source::detached("pod.yaml", "kind: Pod\n---\nkind: Service\n");
+/// let source = krm_yaml::Source::detached("pages.yaml", "title: Home\n---\ntitle: About\n");
 /// let documents = krm_yaml::parse(&source)?;
-/// assert_eq!(documents[1].root.get("kind").and_then(|kind| kind.as_str()), Some("Service"));
+/// assert_eq!(documents[1].root.get("title").and_then(|title| title.as_str()), Some("About"));
 /// # Ok::<(), krm_yaml::Diagnostic>(())
 /// ```
 ///

@@ -50,7 +50,7 @@ fn first_in(text: &str) -> Option<(usize, String)> {
 /// place of the space after a `:`.
 ///
 /// ```
-/// let source = krm_yaml::Source::detached("pod.yaml", "kind: Pod\nmetadata:\n\u{a0} name: web\n");
+/// let source = krm_yaml::Source::detached("site.yaml", "title: Gate\nserver:\n\u{a0} name: web\n");
 /// let [warning] = &krm_yaml::odd_spaces(&source)[..] else { panic!("there is one") };
 /// assert_eq!(warning.message(), "there is a no-break space (U+00A0) in this key");
 /// ```

@@ -229,7 +229,7 @@ fn remove(last: &Segment, node: &mut Node, removed: &mut Vec<Node>) -> Result<()
 mod tests {
     use super::*;
 
-    fn pod() -> Node {
+    fn site() -> Node {
         let container = |name: &str| Node::from_iter([("name", name), ("image", "img")]);
         let spec =
             Node::from_iter([("containers", Node::from(vec![container("web"), container("webhook")]))]);
@@ -243,8 +243,8 @@ mod tests {
 
     #[test]
     fn paths_find() {
-        let pod = pod();
-        let dotted = |text| texts(Path::dotted(text).unwrap(), &pod);
+        let site = site();
+        let dotted = |text| texts(Path::dotted(text).unwrap(), &site);
         assert_eq!(dotted("metadata.labels.app"), ["x"]);
         assert_eq!(dotted("metadata.labels.[a.b/c]"), ["y"]);
         assert_eq!(dotted("metadata.labels.*"), ["x", "y"]);
@@ -254,15 +254,15 @@ mod tests {
         assert_eq!(dotted("spec.containers.-.name"), ["webhook"]);
         assert!(dotted("spec.containers.name").is_empty());
         assert!(dotted("spec.containers.2").is_empty());
-        let slashed = |text| texts(Path::slashed(text).unwrap(), &pod);
+        let slashed = |text| texts(Path::slashed(text).unwrap(), &site);
         assert_eq!(slashed("spec/containers/name"), ["web", "webhook"]);
         assert_eq!(slashed("spec/containers[]/name"), ["web", "webhook"]);
-        assert_eq!(texts(Path::pointer("/metadata/labels/a.b~1c").unwrap(), &pod), ["y"]);
+        assert_eq!(texts(Path::pointer("/metadata/labels/a.b~1c").unwrap(), &site), ["y"]);
     }
 
     #[test]
     fn an_edit_leaves_shared_what_it_does_not_touch() {
-        let before = pod();
+        let before = site();
         let mut after = before.clone();
         Path::dotted("spec.containers.[name=web].image")
             .unwrap()
@@ -302,9 +302,9 @@ mod tests {
             );
         }
         let wrong =
-            Path::dotted("metadata.labels.app.x").unwrap().set(&mut pod(), "v".into(), Missing::Create);
+            Path::dotted("metadata.labels.app.x").unwrap().set(&mut site(), "v".into(), Missing::Create);
         assert_eq!(wrong.unwrap_err().code(), "path-wrong-kind");
-        let beyond = Path::dotted("spec.containers.3").unwrap().set(&mut pod(), "v".into(), Missing::Create);
+        let beyond = Path::dotted("spec.containers.3").unwrap().set(&mut site(), "v".into(), Missing::Create);
         assert_eq!(beyond.unwrap_err().code(), "path-index-out-of-range");
     }
 
@@ -320,10 +320,10 @@ mod tests {
         assert_eq!(format!("{list:?}"), r#"{"l": ["a", "b", "d", "e"]}"#);
         Path::dotted("m").unwrap().append(&mut list, "x".into(), Missing::Create).unwrap();
         assert_eq!(format!("{list:?}"), r#"{"l": ["a", "b", "d", "e"], "m": ["x"]}"#);
-        let mut pod = pod();
+        let mut site = site();
         let removed =
-            Path::slashed("spec/containers/image").unwrap().remove(&mut pod, Missing::Refuse).unwrap();
+            Path::slashed("spec/containers/image").unwrap().remove(&mut site, Missing::Refuse).unwrap();
         assert_eq!(removed.len(), 2);
-        assert!(Path::dotted("a").unwrap().remove(&mut pod, Missing::Refuse).is_err());
+        assert!(Path::dotted("a").unwrap().remove(&mut site, Missing::Refuse).is_err());
     }
 }

@@ -246,10 +246,10 @@ fn separators_stand_between_digits(bytes: &[u8]) -> bool {
 
 /// `12`, `-12`, `0x1F`, `0o17`, `017`, `0b11`.
 fn integer(text: &str) -> Option<i128> {
-    let (signed, negative, digits) = match text.as_bytes().first()? {
-        b'-' => (true, true, &text[1..]),
-        b'+' => (true, false, &text[1..]),
-        _ => (false, false, text),
+    let (largest, negative, digits) = match text.as_bytes().first()? {
+        b'-' => (SIGNED, true, &text[1..]),
+        b'+' => (SIGNED, false, &text[1..]),
+        _ => (UNSIGNED, false, text),
     };
     let (radix, digits) = match digits.as_bytes() {
         [b'0', b'x' | b'X', _, ..] => (16, &digits[2..]),
@@ -259,7 +259,7 @@ fn integer(text: &str) -> Option<i128> {
         _ => (10, digits),
     };
     let n = magnitude(digits, radix)?;
-    in_range(if negative { -n } else { n }, signed)
+    in_range(if negative { -n } else { n }, largest)
 }
 
 /// An integer whose sign comes after its prefix.
@@ -277,8 +277,8 @@ fn odd_integer(text: &str) -> Option<i128> {
     };
     match rest.as_bytes().first()? {
         b'-' | b'+' if outer => None,
-        b'-' => in_range(-magnitude(&rest[1..], radix)?, true),
-        b'+' => in_range(magnitude(&rest[1..], radix)?, true),
+        b'-' => in_range(-magnitude(&rest[1..], radix)?, SIGNED),
+        b'+' => in_range(magnitude(&rest[1..], radix)?, SIGNED),
         _ => None,
     }
 }
@@ -294,9 +294,12 @@ fn magnitude(digits: &str, radix: u32) -> Option<i128> {
     (!digits.is_empty()).then_some(n)
 }
 
-fn in_range(n: i128, signed: bool) -> Option<i128> {
-    let most = if signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
-    (i128::from(i64::MIN)..=most).contains(&n).then_some(n)
+/// The largest integer that is written with a sign, and the largest without one.
+const SIGNED: i128 = i64::MAX as i128;
+const UNSIGNED: i128 = u64::MAX as i128;
+
+fn in_range(n: i128, largest: i128) -> Option<i128> {
+    (i128::from(i64::MIN)..=largest).contains(&n).then_some(n)
 }
 
 /// `1.5`, `.5`, `5.`, `1e3`: digits on at least one side of the point; none when too large for a double.

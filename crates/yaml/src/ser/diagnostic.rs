@@ -5,7 +5,7 @@ use crate::node::Node;
 use crate::source::Sources;
 
 impl Diagnostic {
-    /// The diagnostic as data, without those joined to it: what `krm --error-format json` prints a line of. It must be
+    /// The diagnostic as data, without those joined to it: one JSON object for programs to read. It must be
     /// [located](Diagnostic::located).
     pub fn to_node(&self, sources: &Sources) -> Node {
         object(self, sources)
