@@ -21,10 +21,10 @@ use crate::os::registry::Registry;
 use crate::os::{self, Disk};
 use crate::report::{Report, Spinner};
 
-/// Write down what is fetched from elsewhere, so that every build gets the same
+/// Record what is fetched from elsewhere, so that every build gets the same
 ///
-/// `krm.lock`, at the top of the repository, says of every repository, file, chart and image that kustomizations and functions
-/// name which commit or digest it is, and the SHA-256 of its content; also of what these name in turn. Builds that find the
+/// `krm.lock`, at the top of the repository, records for every repository, file, chart and image that kustomizations and functions
+/// name which commit or digest it is, and the SHA-256 of its content; the same for what these name in turn. Builds that find the
 /// file take exactly that, from a cache if it was fetched before.
 ///
 /// What is locked stays as it is until it is updated; what nobody names any more is dropped.
@@ -35,7 +35,7 @@ pub struct LockArgs {
     #[arg(value_name = "DIR")]
     dirs: Vec<PathBuf>,
 
-    /// Look up again what addresses mean now: of all, or of those that contain one of these texts
+    /// Look up what addresses mean now: all of them, or those that contain one of these texts
     #[arg(long, value_name = "NAME", num_args = 0..)]
     update: Option<Vec<String>>,
 
@@ -47,7 +47,7 @@ pub struct LockArgs {
     #[arg(long)]
     offline: bool,
 
-    /// Lock helm charts too, by the `helm` program
+    /// Lock helm charts too, with the `helm` program
     #[arg(long)]
     enable_helm: bool,
 
@@ -66,8 +66,7 @@ pub fn run(args: &LockArgs, report: &Report) -> Result<()> {
     let root = file.parent().unwrap_or(Path::new("/")).to_owned();
     let before = before(&file, args.check)?;
     let stays = without_updated(&before, args.update.as_deref())?;
-    let disk =
-        Disk::locking(Locked::new(stays, root.clone(), args.offline).with_current_copies(), args.offline);
+    let disk = Disk::locking(Locked::new(stays, root.clone()).offline(args.offline).with_current_copies());
     let spinner = Spinner::start("fetching what kustomizations name".to_owned());
     let scanned = if args.dirs.is_empty() { vec![root.clone()] } else { args.dirs.clone() };
     let found = find(&disk, &scanned, report)?;
@@ -305,13 +304,12 @@ impl Locking<'_> {
         if self.args.offline {
             return;
         }
-        let nothing = Locked::new(LockFile::default(), PathBuf::new(), false);
-        let anew = Disk::locking(nothing, false);
+        let unlocked = Disk::locking(Locked::new(LockFile::default(), PathBuf::new()));
         let (mut remotes, mut charts) = (Entries::new(), Entries::new());
         let repositories = found.repositories.values().filter(|(one, ..)| known.repository(one).is_some());
         for (repository, _, place) in shared(repositories, |(one, ..)| lockfile::repository_address(one)) {
             let address = lockfile::repository_address(repository);
-            let remote = anew.fetch(repository).and_then(|fetched| {
+            let remote = unlocked.fetch(repository).and_then(|fetched| {
                 let content = Listing::of(&fetched.folder, &address)?.digest();
                 Ok(Remote { commit: Some(fetched.revision), content })
             });
@@ -322,7 +320,7 @@ impl Locking<'_> {
         }
         let files = found.files.iter().filter(|(address, _)| known.file(address).is_some());
         for (address, (_, place)) in shared(files, |(address, _)| lockfile::without_secrets(address)) {
-            let file = anew.get(address).map_err(|error| error.at(*place));
+            let file = unlocked.get(address).map_err(|error| error.at(*place));
             let remote = file.map(|file| Remote { commit: None, content: file.digest });
             let address = lockfile::without_secrets(address);
             let same =

@@ -17,7 +17,7 @@ use crate::os::{self, Disk};
 /// Put what krm.lock names into the tree, as plain files
 ///
 /// Writes `vendor/krm`, next to `krm.lock`: a folder for each repository and chart, with a list of its files as `sha256sum`
-/// reads it, and a file for each file. Builds take from there what is there, and check it. Kustomizations stay as they are.
+/// reads it, and a file for each file. Builds take what they find there, and check it. Kustomizations stay as they are.
 #[derive(Debug, Args)]
 #[command(after_help = crate::cli::examples::VENDOR)]
 pub struct VendorArgs {
@@ -25,7 +25,7 @@ pub struct VendorArgs {
     #[arg(default_value = ".", value_name = "DIR")]
     dir: PathBuf,
 
-    /// Write nothing; fail if something is missing, too much or changed
+    /// Write nothing; fail if something is missing, superfluous or changed
     #[arg(long)]
     check: bool,
 
@@ -59,7 +59,7 @@ pub fn run(args: &VendorArgs) -> Result<()> {
         return Ok(());
     }
     refuse_what_is_not_ours(&root, &folder)?;
-    let disk = Disk::locking(Locked::new(lock, root.clone(), args.offline).without_vendored(), args.offline);
+    let disk = Disk::locking(Locked::new(lock, root.clone()).offline(args.offline).without_vendored());
     let locked = disk.locked()?.expect("it was made with one");
     for (address, _) in locked.lock.remotes.iter().filter(|(_, remote)| remote.commit.is_some()) {
         repository(address)?;

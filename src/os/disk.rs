@@ -64,8 +64,8 @@ impl Disk {
     }
 
     /// The same by a lock file that is being written.
-    pub fn locking(locked: Locked, offline: bool) -> Self {
-        Self { remote: Remote::locking(locked, offline), ..Self::default() }
+    pub fn locking(locked: Locked) -> Self {
+        Self { remote: Remote::locking(locked), ..Self::default() }
     }
 
     /// The same by a lock file that is not on the disk.

@@ -59,15 +59,24 @@ pub enum Copy<T> {
 }
 
 impl Locked {
-    pub fn new(lock: LockFile, root: PathBuf, offline: bool) -> Self {
+    pub fn new(lock: LockFile, root: PathBuf) -> Self {
         Self {
             lock,
             root,
-            offline,
+            offline: false,
             vendored: Vendored::All,
             store: OnceLock::new(),
             charts: Mutex::default(),
         }
+    }
+
+    /// The same, where nothing may be fetched if that is so.
+    pub fn offline(self, offline: bool) -> Self {
+        Self { offline, ..self }
+    }
+
+    pub fn is_offline(&self) -> bool {
+        self.offline
     }
 
     /// The same for writing the lock file: copies in the tree that are out of date do not count.
@@ -107,7 +116,7 @@ impl Locked {
             }
         }
         let root = first.parent().unwrap_or(Path::new("/")).to_owned();
-        Ok(Some(Self::new(lock, root, fetching.offline)))
+        Ok(Some(Self::new(lock, root).offline(fetching.offline)))
     }
 
     pub fn store(&self) -> Option<&Store> {

@@ -43,8 +43,8 @@ impl Remote {
     }
 
     /// Fetches by a lock file that is being written.
-    pub fn locking(locked: Locked, offline: bool) -> Self {
-        let fetching = Fetching { offline, ..Fetching::default() };
+    pub fn locking(locked: Locked) -> Self {
+        let fetching = Fetching { offline: locked.is_offline(), ..Fetching::default() };
         Self { is_locking: true, ..Self::with_lock(Ok(Some(locked)), fetching) }
     }
 

@@ -169,7 +169,10 @@ impl Executor {
         let most = call.policy.limits.output_for(call.input.len());
         let mut output = self.result_of(&prepared, most)?;
         output.elapsed = start.elapsed();
-        progress::ended(output.cached);
+        match output.cached {
+            true => progress::was_cached(),
+            false => progress::ran(),
+        }
         if output.status == Ended::Exited(127)
             && output.stderr.starts_with(b"krm: the program cannot be started")
         {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use krm_engine::lint::warnings::Strictness;
 use krm_engine::runtime::Store;
 use krm_engine::{Diagnostic, Result, Session, emit, lint};
 use rayon::prelude::*;
@@ -141,7 +142,8 @@ fn kept_warnings(target: &str, warnings: &[Diagnostic], report: &Report) -> Stri
     if warnings.is_empty() {
         return String::new();
     }
-    let shown = lint::warnings::judge(&Disk::default(), &report.sources, warnings.to_vec(), false);
+    let shown =
+        lint::warnings::judge(&Disk::default(), &report.sources, warnings.to_vec(), Strictness::Lenient);
     let text: String = shown.iter().map(|warning| warning.render(&report.sources)).collect();
     format!("{}\n{text}", settings(target))
 }

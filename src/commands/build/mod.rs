@@ -8,6 +8,7 @@ pub mod watch;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use krm_engine::lint::warnings::Strictness;
 use krm_engine::policy::Helm;
 use krm_engine::{BuildOptions, Built, Diagnostic, Policy, Resources, Result, Session, emit, lint};
 use krm_yaml::Severity;
@@ -117,7 +118,8 @@ fn judge(
     failed: Option<Diagnostic>,
     report: &Report,
 ) -> Result<()> {
-    let judged = lint::warnings::judge(&Disk::default(), &report.sources, warnings, args.flags.strict);
+    let strictness = if args.flags.strict { Strictness::Strict } else { Strictness::Lenient };
+    let judged = lint::warnings::judge(&Disk::default(), &report.sources, warnings, strictness);
     let (errors, warnings): (Vec<_>, Vec<_>) =
         judged.into_iter().partition(|warning| warning.severity() == Severity::Error);
     warnings.iter().for_each(|warning| report.show(warning));

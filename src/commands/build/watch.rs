@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use krm_engine::files::relative;
 use krm_engine::graph::changed_fields;
+use krm_engine::lint::warnings::Strictness;
 use krm_engine::page::{Wanted, page};
 use krm_engine::{
     BuildOptions, Dependencies, Diagnostic, Resource, Resources, Result, Session, World, emit, lint,
@@ -200,7 +201,7 @@ impl Watching<'_> {
         let names: Vec<String> = which.iter().map(|at| self.targets[*at].name.clone()).collect();
         let built = session.build(&names);
         let mut warned = BTreeSet::new();
-        let warnings = lint::warnings::judge(&*self.world, &sources, built.warnings, false);
+        let warnings = lint::warnings::judge(&*self.world, &sources, built.warnings, Strictness::Lenient);
         for warning in warnings {
             let text = format!("{}{:?}", warning.message(), warning.location());
             if !self.warned.contains(&text) {

@@ -26,7 +26,10 @@ pub fn text(
         if parts.is_empty() { "output".to_owned() } else { parts.join("/") }
     };
     let names: Vec<String> = folders.iter().map(name).collect();
-    let is_mixed = options.only.is_some() || !options.ignore.is_empty();
+    let values = match options.only.is_some() || !options.ignore.is_empty() {
+        true => Values::Mixed,
+        false => Values::Own,
+    };
     let mut out = String::new();
     for (at, one) in given.iter().enumerate() {
         // What cannot be built is not gone.
@@ -35,8 +38,8 @@ pub fn text(
         }
         let [old, new] = narrowed(one, options);
         let [of_old, of_new] = hidden;
-        let before = rendered(&masked((&old[..], of_old), (&new[..], of_new), "before", false))?;
-        let after = rendered(&masked((&new[..], of_new), (&old[..], of_old), "after", is_mixed))?;
+        let before = rendered(&masked((&old[..], of_old), (&new[..], of_new), "before", Values::Own))?;
+        let after = rendered(&masked((&new[..], of_new), (&old[..], of_old), "after", values))?;
         let hunks = unified(&before, &after, context);
         if hunks.is_empty() {
             continue;
@@ -67,13 +70,21 @@ fn rendered(nodes: &[Node]) -> Result<String> {
     Ok(text)
 }
 
+/// Which values resources hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Values {
+    Own,
+    /// Some are those of the other side, since the difference was left out.
+    Mixed,
+}
+
 /// The resources as they may be seen. Values that differ from the other side say which side they are on, so that a difference
-/// stays one. Resources are mixed if they hold values of the other side.
+/// stays one.
 fn masked(
     (own, hidden): (&[Node], &Hidden),
     (others, hidden_there): (&[Node], &Hidden),
     side: &str,
-    is_mixed: bool,
+    values: Values,
 ) -> Vec<Node> {
     let id = |node: &Node| {
         let text = |keys: &[&str]| node.at(keys.iter().copied()).and_then(Node::text).map(str::to_owned);
@@ -85,7 +96,7 @@ fn masked(
         let mut leaves = hidden.leaves(node);
         let there = other.map(|other| hidden_there.leaves(other)).unwrap_or_default();
         // What was taken back is hidden as it was on the other side.
-        let taken_back = if is_mixed { hidden_there.leaves(node) } else { Vec::new() };
+        let taken_back = if values == Values::Mixed { hidden_there.leaves(node) } else { Vec::new() };
         for leaf in there.into_iter().chain(taken_back) {
             if !leaves.contains(&leaf) {
                 leaves.push(leaf);

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use krm_engine::Result;
 use krm_engine::edit::File;
 use krm_engine::edit::generators::{Addition, Generated};
-use krm_engine::edit::labels::{Common, Pair};
+use krm_engine::edit::labels::{Common, Existing, Pair, Templates};
 use krm_engine::edit::lists::Paths;
 
 use super::set::PatchArgs;
@@ -26,7 +26,7 @@ enum Leaf {
         /// Keys and values: `team:shop`; or several in one word, separated by commas
         #[arg(required = true, value_name = "KEY:VALUE")]
         pairs: Vec<String>,
-        /// Overwrite what is there
+        /// Overwrite existing values
         #[arg(short, long)]
         force: bool,
     },
@@ -86,7 +86,7 @@ enum Leaf {
         /// Keys and values: `team:shop`; or several in one word, separated by commas
         #[arg(required = true, value_name = "KEY:VALUE")]
         pairs: Vec<String>,
-        /// Overwrite what is there
+        /// Overwrite existing values
         #[arg(short, long)]
         force: bool,
         /// Leave selectors alone: add to `labels` instead of `commonLabels`
@@ -199,12 +199,16 @@ impl DataArgs {
     }
 }
 
+fn existing(force: bool) -> Existing {
+    if force { Existing::Overwrite } else { Existing::Refuse }
+}
+
 impl AddArgs {
     pub fn apply(&self, file: &mut File) -> Result<()> {
         match &self.leaf {
             Leaf::Annotation { pairs, force } => {
                 let pairs = Pair::parse_all(pairs, Common::Annotations)?;
-                file.add_common(Common::Annotations, &pairs, *force)
+                file.add_common(Common::Annotations, &pairs, existing(*force))
             }
             Leaf::Base { paths } => file.add_bases(&paths.split(',').collect::<Vec<_>>()),
             Leaf::BuildMetadata { options } => {
@@ -219,9 +223,10 @@ impl AddArgs {
             Leaf::Generator { paths } => file.add_paths(Paths::Generators, paths),
             Leaf::Label { pairs, force, without_selector, include_templates } => {
                 let pairs = Pair::parse_all(pairs, Common::Labels)?;
+                let templates = if *include_templates { Templates::Included } else { Templates::LeftAlone };
                 match without_selector {
-                    true => file.add_labels_without_selector(&pairs, *include_templates, *force),
-                    false => file.add_common(Common::Labels, &pairs, *force),
+                    true => file.add_labels_without_selector(&pairs, templates, existing(*force)),
+                    false => file.add_common(Common::Labels, &pairs, existing(*force)),
                 }
             }
             Leaf::Patch(args) => file.add_patch(&args.entry().with_patch()?),

@@ -193,7 +193,7 @@ impl Asked {
                 let wrote = answer.history.iter().any(|entry| self.wrote(answerer, entry));
                 match part == Part::Condition && !wrote {
                     true => fields.push(answer.field),
-                    false => all.push(self.arrival(answerer, one, answer, part != Part::Overwritten)),
+                    false => all.push(self.arrival(answerer, one, answer, part)),
                 }
             });
             if !fields.is_empty() {
@@ -205,7 +205,7 @@ impl Asked {
             let into = name(&answer);
             let is_known = |known: &Arrival| known.field == answer.field && known.written_into == into;
             if answer.history.iter().any(|entry| self.wrote(answerer, entry)) && !all.iter().any(is_known) {
-                all.push(self.arrival(answerer, one, answer, false));
+                all.push(self.arrival(answerer, one, answer, Part::Overwritten));
             }
         });
         // Several values of a line often share what becomes of them.
@@ -236,12 +236,12 @@ impl Asked {
     }
 
     /// What became of a value that the line wrote, or has a part in.
-    fn arrival(&self, answerer: &Answerer, one: &Traced, answer: Explanation, reached: bool) -> Arrival {
+    fn arrival(&self, answerer: &Answerer, one: &Traced, answer: Explanation, part: Part) -> Arrival {
         let at = answer.history.iter().rposition(|entry| self.wrote(answerer, entry));
         let later = at.map_or(&[][..], |at| &answer.history[at + 1..]);
         // What a function makes of a value is not known.
         let by_function = later.iter().any(|entry| entry.event == EventKind::ByFunction);
-        let reached = reached || by_function && answer.state == State::Present;
+        let reached = part != Part::Overwritten || by_function && answer.state == State::Present;
         let fates: Vec<String> = match at {
             Some(_) => later.iter().map(|entry| fate(answerer, entry, reached)).collect(),
             // It is a part of another value, which came here.

@@ -29,6 +29,24 @@ impl Common {
     }
 }
 
+/// What to do about a label or an annotation that is already set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is an error.
+    Refuse,
+    /// It gets the new value: `--force`.
+    Overwrite,
+}
+
+/// Whether the templates of pods get a label, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Templates {
+    /// `includeTemplates: true`.
+    Included,
+    /// Only the resource itself gets it.
+    LeftAlone,
+}
+
 /// A key and a value, written `key:value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
@@ -87,10 +105,10 @@ impl Pair {
 }
 
 impl File {
-    /// Adds labels or annotations; one that is there is an error unless `force` allows overwriting it.
-    pub fn add_common(&mut self, kind: Common, pairs: &[Pair], force: bool) -> Result<()> {
+    /// Adds labels or annotations.
+    pub fn add_common(&mut self, kind: Common, pairs: &[Pair], existing: Existing) -> Result<()> {
         for pair in pairs {
-            put(self.root_mut(), kind.field(), kind, pair, force)?;
+            put(self.root_mut(), kind.field(), kind, pair, existing)?;
         }
         if kind == Common::Labels && self.is_changed() {
             self.note("`commonLabels` is deprecated, and changes selectors too: `krm edit add label --without-selector` adds to `labels` instead");
@@ -106,22 +124,24 @@ impl File {
                 "it is a name of up to 63 letters, digits, `-`, `_` and `.`, after `domain/` if it has one",
             ));
         }
-        self.add_common(kind, pairs, true)
+        self.add_common(kind, pairs, Existing::Overwrite)
     }
 
     /// Adds labels to an entry of `labels:` that leaves selectors alone, or to a new one.
     pub fn add_labels_without_selector(
         &mut self,
         pairs: &[Pair],
-        templates: bool,
-        force: bool,
+        templates: Templates,
+        existing: Existing,
     ) -> Result<()> {
+        let has_templates = templates == Templates::Included;
         let is_on = |entry: &Node, name: &str| fields::get(entry, name).and_then(Node::as_bool) == Some(true);
-        let suits =
-            |entry: &Node| !is_on(entry, "includeSelectors") && is_on(entry, "includeTemplates") == templates;
+        let suits = |entry: &Node| {
+            !is_on(entry, "includeSelectors") && is_on(entry, "includeTemplates") == has_templates
+        };
         if !fields::items(self.root(), "labels").iter().any(suits) {
             let mut entry = Node::map();
-            if templates {
+            if has_templates {
                 entry.set("includeTemplates", true);
             }
             entry.set("pairs", Node::map());
@@ -131,7 +151,7 @@ impl File {
         let Some(entry) = entries.and_then(|entries| entries.iter_mut().find(|entry| suits(entry))) else {
             return Ok(());
         };
-        pairs.iter().try_for_each(|pair| put(entry, "pairs", Common::Labels, pair, force))
+        pairs.iter().try_for_each(|pair| put(entry, "pairs", Common::Labels, pair, existing))
     }
 
     /// Removes labels or annotations; one that does not exist is an error unless `lenient`.
@@ -168,10 +188,10 @@ fn article(kind: Common) -> &'static str {
 }
 
 /// Puts a pair into a map of a node.
-fn put(node: &mut Node, field: &str, kind: Common, pair: &Pair, force: bool) -> Result<()> {
+fn put(node: &mut Node, field: &str, kind: Common, pair: &Pair, existing: Existing) -> Result<()> {
     let Some(map) = fields::make(node, field, Node::map()) else { return Ok(()) };
     match map.get(&pair.key) {
-        Some(there) if !force => {
+        Some(there) if existing == Existing::Refuse => {
             let message = format!("{} `{}` is already in the kustomization", kind.item(), pair.key);
             Err(exists(message, there.span()).help("`--force` overwrites it"))
         }

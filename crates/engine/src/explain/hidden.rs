@@ -456,8 +456,8 @@ fn written_secrets(text: &str, node: &Node, ranges: &mut Vec<Range<usize>>) {
         let op = item.get("op").and_then(Node::text);
         item.get("path").is_some() && op.is_some_and(|op| patch::OPERATIONS.contains(&op))
     };
-    let is_json_patch = node.items().iter().any(is_operation);
-    secret_values(text, node, is_json_patch, &mut |value| ranges.push(value));
+    let holds = if node.items().iter().any(is_operation) { Holds::Secret } else { Holds::ByItsKind };
+    secret_values(text, node, holds, &mut |value| ranges.push(value));
     // The kind of a target is a regular expression, and a target without one has any kind.
     let is_aimed = node.get("target").is_some_and(|target| {
         let kind = target.get("kind").and_then(Node::text);
@@ -467,21 +467,33 @@ fn written_secrets(text: &str, node: &Node, ranges: &mut Vec<Range<usize>>) {
         let is_patch = is_aimed && entry.key.text() == Some("patch");
         match entry.value.text() {
             Some(inner) if is_patch || inner.contains("Secret") => {
-                secrets_within(text, &entry.value, inner, is_patch, ranges)
+                let holds = if is_patch { Holds::Secret } else { Holds::ByItsKind };
+                secrets_within(text, &entry.value, inner, holds, ranges)
             }
             _ => written_secrets(text, &entry.value, ranges),
         }
     }
     for item in node.items() {
         match item.text() {
-            Some(inner) if inner.contains("Secret") => secrets_within(text, item, inner, false, ranges),
+            Some(inner) if inner.contains("Secret") => {
+                secrets_within(text, item, inner, Holds::ByItsKind, ranges)
+            }
             _ => written_secrets(text, item, ranges),
         }
     }
 }
 
-/// Calls `hide` with the places of the values in a Secret, in a patch for one, or in what generates one.
-fn secret_values(text: &str, node: &Node, is_patch: bool, hide: &mut dyn FnMut(Range<usize>)) {
+/// What is known about a value before anything in it is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// It is a Secret or a patch for one, even if it does not say so.
+    Secret,
+    /// It is a Secret if its `kind` says so.
+    ByItsKind,
+}
+
+/// Calls `hide` with the ranges of the values in a Secret, in a patch for one, or in what generates one.
+fn secret_values(text: &str, node: &Node, holds: Holds, hide: &mut dyn FnMut(Range<usize>)) {
     let kind = node.get("kind").and_then(Node::text);
     let standalone = (kind == Some("SecretGenerator")).then_some(node);
     let generators = node.get("secretGenerator").map(Node::items).unwrap_or_default();
@@ -494,16 +506,16 @@ fn secret_values(text: &str, node: &Node, is_patch: bool, hide: &mut dyn FnMut(R
     // Items of a list for Secrets need not say what they are.
     let items = node.get("items").filter(|_| kind == Some("SecretList")).map(Node::items).unwrap_or_default();
     for item in items.iter().filter(|item| item.get("kind").is_none()) {
-        secret_values(text, item, true, hide);
+        secret_values(text, item, Holds::Secret, hide);
     }
     let mut hide_all =
         |node: &Node| each_scalar(node, &mut Vec::new(), &mut |leaf, _| hide(leaf.span().range()));
-    if is_patch || kind == Some("Secret") {
+    if holds == Holds::Secret || kind == Some("Secret") {
         DATA.into_iter().filter_map(|key| node.get(key)).for_each(&mut hide_all);
         node.at(APPLIED_COPY).into_iter().for_each(&mut hide_all);
     }
     // The operations of a JSON patch.
-    for operation in node.items().iter().filter(|_| is_patch) {
+    for operation in node.items().iter().filter(|_| holds == Holds::Secret) {
         let Some(value) = operation.get("value") else { continue };
         let path = operation.get("path").and_then(Node::text).unwrap_or_default();
         // Of a path that leads nowhere, nobody knows what was meant.
@@ -525,12 +537,12 @@ fn secret_values(text: &str, node: &Node, is_patch: bool, hide: &mut dyn FnMut(R
 }
 
 /// The same for YAML in a text of a file.
-fn secrets_within(text: &str, node: &Node, inner: &str, is_patch: bool, ranges: &mut Vec<Range<usize>>) {
+fn secrets_within(text: &str, node: &Node, inner: &str, holds: Holds, ranges: &mut Vec<Range<usize>>) {
     let source = Source::detached("", inner);
     let outer = node.span().range();
     let written = text.get(outer.clone()).unwrap_or_default();
     for document in krm_yaml::parse(&source).unwrap_or_default() {
-        secret_values(inner, &document.root, is_patch, &mut |value| {
+        secret_values(inner, &document.root, holds, &mut |value| {
             if !written.starts_with('|') {
                 return ranges.push(outer.clone());
             }

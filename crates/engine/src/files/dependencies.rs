@@ -270,7 +270,7 @@ impl World for Watched<'_> {
         let listed = self.world.list(dir);
         self.dependencies.listing(dir);
         if listed.is_err() {
-            self.note(dir, false);
+            self.dependencies.looked(dir, Found::Nothing);
         }
         listed
     }

@@ -70,7 +70,7 @@ impl Walk<'_> {
             let is_folder = entry.kind == EntryKind::Folder;
             // A package below is left out by nobody but itself.
             let is_package = is_folder && self.world.is_file(&place.join(FILE));
-            if !is_package && self.leaves_out(&path, is_folder) {
+            if !is_package && self.leaves_out(&path, entry.kind) {
                 continue;
             }
             match entry.kind {
@@ -89,7 +89,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn leaves_out(&self, path: &str, is_folder: bool) -> bool {
-        self.ignored.iter().flatten().any(|ignored| ignored.names(path, is_folder))
+    fn leaves_out(&self, path: &str, kind: EntryKind) -> bool {
+        self.ignored.iter().flatten().any(|ignored| ignored.names(path, kind))
     }
 }

@@ -9,19 +9,30 @@ use super::settings::{Level, Settings};
 use super::silence::Comments;
 use crate::files::world::{World, clean};
 
-/// Leaves out warnings that are off or silenced. In strict mode the others are errors, apart from those whose level is
-/// `warning`; otherwise none is, since a build whose output is right does not fail. The same goes for what is wrong with
-/// the settings.
+/// What a warning of a build amounts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// A build whose output is right does not fail.
+    Lenient,
+    /// A warning is an error unless `krm.toml` sets its level to `warning`: `--strict`.
+    Strict,
+}
+
+/// Leaves out warnings that are off or silenced, and turns the others into errors if that is asked for. The same goes for
+/// what is wrong with the settings.
 pub fn judge(
     world: &dyn World,
     sources: &Sources,
     warnings: Vec<Diagnostic>,
-    is_strict: bool,
+    strictness: Strictness,
 ) -> Vec<Diagnostic> {
     if warnings.is_empty() {
         return Vec::new();
     }
-    let counted = |warning: Diagnostic| if is_strict { warning.into_error() } else { warning.into_warning() };
+    let counted = |warning: Diagnostic| match strictness {
+        Strictness::Strict => warning.into_error(),
+        Strictness::Lenient => warning.into_warning(),
+    };
     let here = world.real_path(Path::new(".")).unwrap_or_default();
     let mut known: FxHashMap<PathBuf, Settings> = FxHashMap::default();
     // A file is looked through once, however many warnings it has.

@@ -2,6 +2,8 @@
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::files::world::EntryKind;
+
 /// The patterns of one file.
 #[derive(Clone, Debug)]
 pub(crate) struct Ignore(Gitignore);
@@ -32,8 +34,8 @@ impl Ignore {
 
     /// Whether a file or folder is left out. The path is relative to the folder of the file, with slashes. That a folder
     /// above it is left out is for the caller to know.
-    pub(crate) fn matches(&self, path: &str, is_folder: bool) -> bool {
-        self.0.matched(path, is_folder).is_ignore()
+    pub(crate) fn matches(&self, path: &str, kind: EntryKind) -> bool {
+        self.0.matched(path, kind == EntryKind::Folder).is_ignore()
     }
 }
 
@@ -69,7 +71,8 @@ mod tests {
 
     #[test]
     fn patterns_mean_what_they_mean_to_git() {
-        let ignored = |patterns: &str, path: &str| Ignore::parse(patterns).unwrap().matches(path, false);
+        let ignored =
+            |patterns: &str, path: &str| Ignore::parse(patterns).unwrap().matches(path, EntryKind::File);
         for (patterns, path, expected) in [
             ("*.tmp.yaml", "a.tmp.yaml", true),
             ("*.tmp.yaml", "deep/er/a.tmp.yaml", true),
@@ -101,7 +104,7 @@ mod tests {
         ] {
             assert_eq!(ignored(patterns, path), expected, "{patterns:?} {path}");
         }
-        assert!(Ignore::parse("folder/").unwrap().matches("folder", true));
+        assert!(Ignore::parse("folder/").unwrap().matches("folder", EntryKind::Folder));
     }
 
     #[test]
@@ -111,7 +114,7 @@ mod tests {
         let path = "a/".repeat(60) + "c";
         #[allow(clippy::disallowed_methods)]
         let start = std::time::Instant::now();
-        assert!(!Ignore::parse(&pattern).unwrap().matches(&path, false));
+        assert!(!Ignore::parse(&pattern).unwrap().matches(&path, EntryKind::File));
         assert!(start.elapsed().as_secs() < 5);
     }
 

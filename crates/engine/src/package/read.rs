@@ -40,11 +40,11 @@ pub fn leaves_out(world: &dyn World, root: &Path, path: &str) -> Result<bool> {
         let place = root.join(folder);
         if PACKAGE_FILES.iter().any(|file| world.is_file(&place.join(file))) {
             ignored = Ignored::read(world, &place, folder)?;
-        } else if ignored.names(folder, true) {
+        } else if ignored.names(folder, EntryKind::Folder) {
             return Ok(true);
         }
     }
-    Ok(ignored.names(path, false))
+    Ok(ignored.names(path, EntryKind::File))
 }
 
 /// Refuses a link to a file outside: what is read, shown, merged and given to functions is in the package, and nothing else
@@ -275,9 +275,9 @@ impl Ignored {
         Ok(Self { patterns, base: base.to_owned() })
     }
 
-    pub(crate) fn names(&self, path: &str, is_folder: bool) -> bool {
+    pub(crate) fn names(&self, path: &str, kind: EntryKind) -> bool {
         let relative = path.strip_prefix(&self.base).unwrap_or(path).trim_start_matches('/');
-        self.patterns.matches(relative, is_folder)
+        self.patterns.matches(relative, kind)
     }
 }
 
@@ -304,7 +304,7 @@ impl<'w> Walk<'w> {
             let is_folder = entry.kind == EntryKind::Folder;
             // A package below is left out by nobody but itself.
             let own = || PACKAGE_FILES.iter().any(|file| self.world.is_file(&place.join(file)));
-            if (!is_folder && !is_config) || (inner.names(&path, is_folder) && !(is_folder && own())) {
+            if (!is_folder && !is_config) || (inner.names(&path, entry.kind) && !(is_folder && own())) {
                 continue;
             }
             if entry.name.to_str().is_none() {

@@ -79,7 +79,7 @@ impl ReferenceTarget {
 
 /// Where transformers name files: a kind, and the way to the field; `*` is every item.
 ///
-/// Fields of an inline kustomization count too. What a function's own configuration means by a path is its own affair.
+/// Fields of an inline kustomization count too. What a path in a function's own configuration means is up to the function.
 pub(crate) const PATH_FIELDS: &[(&str, &[&str])] = &[
     ("ResourceAccumulator", &["paths", "*"]),
     ("ResourceAccumulator", &["files", "*"]),

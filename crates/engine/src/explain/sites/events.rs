@@ -14,6 +14,13 @@ use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment,
 use crate::resource::Track;
 use crate::transformers::split_image;
 
+/// How much of a value a text gives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    Whole,
+    Part,
+}
+
 impl Sites<'_> {
     pub(super) fn event(&self, event: &Event, found: &mut Found) {
         let (trace, until) = (event.trace, event.index);
@@ -68,15 +75,18 @@ impl Sites<'_> {
                 return self.image(event, &entry, found);
             }
         }
-        let is_part = !causes.iter().any(by_patch) && is_inserted(event.before, event.after);
-        if !is_part {
+        let extent = match !causes.iter().any(by_patch) && is_inserted(event.before, event.after) {
+            true => Extent::Part,
+            false => Extent::Whole,
+        };
+        if extent == Extent::Whole {
             found.overwrite();
         }
-        self.written(event, is_part, found);
+        self.written(event, extent, found);
     }
 
-    /// What is written where a value comes from. If that is something else than the value, it is a condition.
-    pub(super) fn written(&self, event: &Event, is_part: bool, found: &mut Found) {
+    /// Adds the text that a value was written by. A text that differs from the value is a condition of it.
+    pub(super) fn written(&self, event: &Event, extent: Extent, found: &mut Found) {
         let Some(source) = self.labels.sources.get(event.written.file) else { return };
         let slice = source.slice(event.written);
         if let Some(anchor) = slice.strip_prefix('*') {
@@ -87,7 +97,9 @@ impl Sites<'_> {
         let inside = slice.trim_matches(['"', '\'']);
         let is_value = event.after.and_then(Node::text).is_some_and(|value| {
             let is_folded = slice.starts_with(['|', '>']) || slice.contains(['\n', '\\']);
-            is_folded || value == inside || is_part && !inside.is_empty() && value.contains(inside)
+            is_folded
+                || value == inside
+                || extent == Extent::Part && !inside.is_empty() && value.contains(inside)
         });
         match is_value {
             true => found.decides.push((Site::Text(event.written), Piece::All)),
@@ -180,7 +192,7 @@ impl Sites<'_> {
             }
             _ => None,
         });
-        let Some(input) = input else { return self.written(event, false, found) };
+        let Some(input) = input else { return self.written(event, Extent::Whole, found) };
         let site = match input.kind {
             InputKind::Literal => self.after_key(input.entry, found),
             InputKind::File(_) | InputKind::Env(..) => {
