@@ -368,7 +368,7 @@ fn what_is_not_locked_is_refused_if_asked() {
     let place = Place::new("not-locked");
     let url = place.repository("shop");
     place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=v1']\n"));
-    // Without a lock file nothing is different, and nothing is kept.
+    // Without a lock file nothing changes, and nothing is kept.
     let said = place.says(&["build"]);
     assert!(said.is_empty() && !place.0.join("cache").exists(), "{said}");
     place.fails(&["build", "--locked"], "remote-not-locked");

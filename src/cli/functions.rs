@@ -41,8 +41,8 @@ pub enum FnCommand {
 /// The functions are those that files of the folder declare, by the annotation `config.kubernetes.io/function` or a field
 /// `runtime`; each works on the folder its configuration is in and those below. Or one function is named here.
 ///
-/// No file changes unless every function succeeds. Without a folder, reads resources from standard input and prints what
-/// becomes of them.
+/// No file changes unless every function succeeds. Without a folder, reads resources from standard input and prints the
+/// result.
 #[derive(Debug, Args)]
 #[command(after_help = examples::FN_RUN)]
 pub struct FnRunArgs {
@@ -72,7 +72,7 @@ pub struct FnRunArgs {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Allow functions to leave nothing of the folder
+    /// Allow functions to remove every resource of the folder
     #[arg(long)]
     pub allow_empty: bool,
 
@@ -114,7 +114,7 @@ pub struct FnRunArgs {
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub include_subpackages: Option<bool>,
 
-    /// What configures the function named here: `key=value`, after a kind if it is to be other than `ConfigMap`
+    /// What configures the function named here: `key=value`, after a kind if that is not `ConfigMap`
     #[arg(last = true, value_name = "[KIND] KEY=VALUE", requires = "program")]
     pub arguments: Vec<String>,
 }
@@ -165,11 +165,11 @@ pub struct ProgramArgs {
 /// What functions may reach of this machine.
 #[derive(Debug, Default, Args)]
 pub struct AccessArgs {
-    /// Let functions be executables of this machine, with all your rights
+    /// Allow functions that are executables on this machine; they run with all your permissions
     #[arg(long, alias = "allow-exec")]
     pub enable_exec: bool,
 
-    /// Let functions that ask for the network have it
+    /// Give network access to functions that ask for it
     #[arg(long, alias = "allow-network")]
     pub network: bool,
 
@@ -208,7 +208,7 @@ pub struct FetchArgs {
     #[arg(long)]
     pub locked: bool,
 
-    /// Make no connection: use what krm.lock names and is on this machine, and no other
+    /// Make no connection: use only what krm.lock names and this machine already has
     #[arg(long)]
     pub offline: bool,
 }
@@ -326,7 +326,7 @@ impl SandboxArgs {
     }
 }
 
-/// Print the resources of a folder as a ResourceList, for functions to be chained by pipes
+/// Print the resources of a folder as a ResourceList, to chain functions with pipes
 ///
 /// Each carries the file and the index it is at, so that `krm fn sink` can write them again.
 #[derive(Debug, Args)]
@@ -367,12 +367,12 @@ pub struct FnSinkArgs {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Do not say which files were written
+    /// Do not list the files that were written
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// Make a function of a program that only prints resources
+/// Turn a program that only prints resources into a function
 ///
 /// Reads a ResourceList on standard input, runs the program with the scalars of the functionConfig's `metadata`, `spec` and `data`
 /// as environment variables in upper case, merges what it prints into the resources, gives files to new ones
@@ -417,7 +417,7 @@ pub struct FnXargsArgs {
 
 #[derive(Debug, Args)]
 pub struct WrapInputArgs {
-    /// The kind of list the program gets; only a `ResourceList` has the functionConfig
+    /// The kind of list that the program gets; only a `ResourceList` has the functionConfig
     #[arg(long, default_value = "List", value_name = "KIND")]
     pub wrap_kind: String,
 

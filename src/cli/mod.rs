@@ -97,7 +97,7 @@ enum OnlyBuild {
 }
 
 impl BuildAlone {
-    /// Reads a command line that is a build, and in order; any other is for those who know all commands.
+    /// Reads a command line that is a plain build; any other needs the description of all commands.
     fn read(args: &[OsString]) -> Option<Cli> {
         args.get(1).filter(|word| *word == "build")?;
         let mut command = Self::command();
@@ -134,7 +134,7 @@ impl Cli {
         read.map_err(|error| Usage { error, format })
     }
 
-    /// How errors and warnings are written: who wants a report as JSON wants all of it so.
+    /// How errors and warnings are written: a report as JSON has its warnings as JSON, too.
     pub fn error_format(&self) -> ErrorFormat {
         match &self.command {
             Command::Merge3(args) => args.report.filter(|format| *format != ErrorFormat::Text),
@@ -178,8 +178,8 @@ pub enum Command {
 
 /// Build the resources a kustomization or a Composition describes, and print them
 ///
-/// Of a folder with a `kustomization.yaml`, prints byte for byte what `kustomize build` would; of one with a
-/// `composition.yaml`, what its transformers make.
+/// For a folder with a `kustomization.yaml`, prints byte for byte what `kustomize build` would print; for one with a
+/// `composition.yaml`, what its transformers produce.
 #[derive(Debug, Default, Args)]
 #[command(after_help = examples::BUILD)]
 pub struct BuildArgs {
@@ -189,7 +189,7 @@ pub struct BuildArgs {
 
     /// Write to this file; or into this folder: a file per resource, or a file per target if there are several
     ///
-    /// A folder that does not exist yet is made if its name ends in `/`, or if there are several targets. The file of a
+    /// A folder that does not exist yet is created if its name ends in `/`, or if there are several targets. The file of a
     /// target has the path of its folder: that of `clusters/eu/prod` is `clusters/eu/prod.yaml`.
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
@@ -247,7 +247,7 @@ pub struct BuildArgs {
     #[arg(long, conflicts_with = "watch")]
     pub explain_cache: bool,
 
-    /// Do not say which files were written to the output folder
+    /// Do not list the files that were written to the output folder
     #[arg(short, long)]
     pub quiet: bool,
 
@@ -270,7 +270,7 @@ pub struct BuildFlags {
 
     /// Make every warning an error: patches, images or selectors that match nothing, fields that are deprecated
     ///
-    /// Levels and silences of a `krm.toml` and of comments count: see `krm lint`.
+    /// Levels and silences set in `krm.toml` or in comments apply: see `krm lint`.
     #[arg(long)]
     pub strict: bool,
 
@@ -278,7 +278,7 @@ pub struct BuildFlags {
     #[arg(long)]
     pub enable_alpha_plugins: bool,
 
-    /// Inflate helm charts, by the `helm` program
+    /// Inflate helm charts with the `helm` program
     #[arg(long)]
     pub enable_helm: bool,
 
@@ -286,15 +286,15 @@ pub struct BuildFlags {
     #[arg(long, default_value = HELM, value_name = "PROGRAM")]
     pub helm_command: String,
 
-    /// An API version helm charts may count on; may be given several times
+    /// An API version that helm charts may rely on; may be given several times
     #[arg(long, value_name = "VERSION")]
     pub helm_api_versions: Vec<String>,
 
-    /// The Kubernetes version helm charts may count on
+    /// The Kubernetes version that helm charts may rely on
     #[arg(long, default_value = "", value_name = "VERSION", hide_default_value = true)]
     pub helm_kube_version: String,
 
-    /// Let helm say what it does
+    /// Show helm's debug output
     #[arg(long)]
     pub helm_debug: bool,
 
@@ -308,7 +308,7 @@ pub struct BuildFlags {
     #[arg(long, value_name = "FILE")]
     pub trusted_catalog: Vec<String>,
 
-    /// The version of Kubernetes whose types say how lists are patched, and which kinds have no namespace
+    /// The version of Kubernetes whose types determine how lists are patched and which kinds have no namespace
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
     pub kube_version: KubeVersion,
 
@@ -320,7 +320,7 @@ pub struct BuildFlags {
     #[arg(long, hide_short_help = true)]
     pub enable_managedby_label: bool,
 
-    /// Taken for the sake of scripts that pass it to kustomize: errors say where they come from without it
+    /// Accepted for scripts that pass it to kustomize: errors always say where they come from
     #[arg(long, hide = true)]
     pub stack_trace: bool,
 }
@@ -384,7 +384,7 @@ pub enum DataFormat {
 
 /// Print a script that completes `krm` commands in a shell
 ///
-/// For bash, fish and zsh it offers folders with a kustomization where these are meant, and names of resources after
+/// For bash, fish and zsh it offers folders with a kustomization where one is expected, and names of resources after
 /// `krm explain DIR` and `krm edit rename`.
 #[derive(Debug, Args)]
 #[command(after_help = examples::COMPLETION)]
@@ -411,7 +411,7 @@ pub struct ManArgs {
     #[arg(value_name = "COMMAND")]
     pub command: Vec<String>,
 
-    /// Write the pages of all commands to a folder instead; it is made if there is none
+    /// Write the pages of all commands to a folder instead; it is created if it does not exist
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
     pub output: Option<PathBuf>,
 
@@ -496,18 +496,18 @@ pub enum OnConflict {
 /// How lists are merged.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Merge only lists that have a key by the types of Kubernetes
+    /// Merge only lists that have a key according to the types of Kubernetes
     ///
-    /// Otherwise a list of another type is merged, too, if every element has one of `mountPath`, `devicePath`, `ip`,
+    /// Otherwise a list of another type is also merged if every element has one of `mountPath`, `devicePath`, `ip`,
     /// `type`, `topologyKey`, `name` and `containerPort`.
     #[arg(long)]
     pub no_infer: bool,
 
-    /// Put the list elements of what is merged in first, those only the destination has last; else new ones go last
+    /// Put the list elements of what is merged in first, and those only the destination has last; otherwise new ones go last
     #[arg(long)]
     pub prepend: bool,
 
-    /// The version of Kubernetes whose types say which lists have a key
+    /// The version of Kubernetes whose types determine which lists have a key
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
     pub kube_version: KubeVersion,
 }

@@ -38,7 +38,7 @@ pub enum PkgCommand {
 #[derive(Debug, Args)]
 #[command(after_help = examples::PKG_INIT)]
 pub struct PkgInitArgs {
-    /// The folder; it is made if there is none
+    /// The folder; it is created if it does not exist
     #[arg(default_value = ".", value_name = "DIR")]
     pub dir: PathBuf,
 
@@ -46,7 +46,7 @@ pub struct PkgInitArgs {
     #[arg(long, default_value = "sample description", value_name = "TEXT")]
     pub description: String,
 
-    /// Words to find the package by, separated by commas; may be given several times
+    /// Keywords to find the package by, separated by commas; may be given several times
     #[arg(long, value_delimiter = ',', value_name = "WORDS")]
     pub keywords: Vec<String>,
 
@@ -90,14 +90,14 @@ pub struct PkgUpdateArgs {
     #[arg(default_value = ".", value_name = "DIR[@REF]")]
     pub package: Vec<String>,
 
-    /// How to update; without it, as the Kptfile says
+    /// How to update; the default is what the Kptfile says
     ///
     /// `resource-merge`: resource by resource, field by field. `fast-forward`: only if nothing was changed here.
     /// `force-delete-replace`: drop what was changed here. `copy-merge`: copy the upstream's files over those here.
     #[arg(long, value_name = "STRATEGY")]
     pub strategy: Option<String>,
 
-    /// Do not say which files were written
+    /// Do not list the files that were written
     #[arg(short, long)]
     pub quiet: bool,
 
@@ -205,7 +205,7 @@ pub struct FnRenderArgs {
     #[arg(hide = true, value_name = "DIR")]
     pub others: Vec<PathBuf>,
 
-    /// Let functions be executables of this machine, with all your rights
+    /// Allow functions that are executables on this machine; they run with all your permissions
     #[arg(long, alias = "enable-exec")]
     pub allow_exec: bool,
 
@@ -213,11 +213,11 @@ pub struct FnRenderArgs {
     #[arg(long, alias = "network")]
     pub allow_network: bool,
 
-    /// Do not say which files were written
+    /// Do not list the files that were written
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// Show what a render would change, write nothing, and fail if that is anything
+    /// Show what a render would change, write nothing, and fail if there is anything
     #[arg(long, conflicts_with = "output")]
     pub check: bool,
 
@@ -243,7 +243,7 @@ pub struct FnRenderArgs {
 
 /// Run one function on a folder in place, or on a list
 ///
-/// The folder need not have a Kptfile. Of `-`, reads a ResourceList from standard input and prints the one that comes of
+/// The folder need not have a Kptfile. For `-`, reads a ResourceList from standard input and prints the one that results from
 /// it. Arguments after `--` become the function's configuration.
 #[derive(Debug, Args)]
 #[command(after_help = examples::FN_EVAL)]
@@ -260,7 +260,7 @@ pub struct FnEvalArgs {
     #[arg(short, long, value_name = "IMAGE")]
     pub image: Option<String>,
 
-    /// Run this executable as a function, with arguments if it is to have any
+    /// Run this executable as a function; arguments may follow its name
     #[arg(long, value_name = "COMMAND")]
     pub exec: Option<String>,
 
@@ -309,7 +309,7 @@ pub struct FnEvalArgs {
     #[arg(long, hide = true)]
     pub include_meta_resources: bool,
 
-    /// What configures the function: `key=value`, after a kind if it is to be other than `ConfigMap`
+    /// What configures the function: `key=value`, after a kind if that is not `ConfigMap`
     #[arg(last = true, value_name = "[KIND] KEY=VALUE")]
     pub arguments: Vec<String>,
 }
@@ -369,7 +369,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 /// Where images come from.
 #[derive(Debug, Args)]
 pub struct ImageArgs {
-    /// Put this before the names of images that have no `/`; without it, what KPT_IMAGE_PREFIX says
+    /// Put this before the names of images that have no `/`; the default is the value of KPT_IMAGE_PREFIX
     #[arg(long, value_name = "PREFIX")]
     pub image_prefix: Option<String>,
 

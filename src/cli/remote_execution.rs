@@ -22,7 +22,7 @@ const HEADING: &str = "Remote execution";
 pub struct RemoteExecutionArgs {
     /// Run functions on this server of the Remote Execution API: `grpc://HOST:PORT` or `grpcs://HOST:PORT`
     ///
-    /// Images go there if they need no network and write to no mount; all else runs on this machine, and a warning says why.
+    /// Images go there if they need no network and write to no mount; everything else runs on this machine, and a warning says why.
     /// Environment: KRM_REMOTE_EXECUTOR
     #[arg(help_heading = HEADING, long, value_name = "ADDRESS")]
     pub remote_executor: Option<String>,
@@ -39,7 +39,7 @@ pub struct RemoteExecutionArgs {
     #[arg(help_heading = HEADING, long, value_name = "NAME")]
     pub remote_instance_name: Option<String>,
 
-    /// A property to ask of workers, as `NAME=VALUE`, or `NAME=` to take one away; may be given several times
+    /// A property to ask of workers, as `NAME=VALUE`, or `NAME=` to remove one; may be given several times
     ///
     /// Environment: KRM_REMOTE_EXEC_PROPERTIES, separated by commas
     #[arg(help_heading = HEADING, long, value_name = "NAME=VALUE", value_parser = property)]
@@ -47,11 +47,11 @@ pub struct RemoteExecutionArgs {
 
     /// Let this variable of `--env` be sent to the server; may be given several times
     ///
-    /// What is sent can be read by all who may read the server's blobs.
+    /// Anyone who can read the server's blobs can read what is sent.
     #[arg(help_heading = HEADING, long, value_name = "NAME")]
     pub remote_env: Vec<String>,
 
-    /// Send functions even if the server does not keep them from the network
+    /// Send functions even if the server does not block their network access
     ///
     /// Environment: KRM_REMOTE_TRUST_SANDBOX=true
     #[arg(help_heading = HEADING, long)]
@@ -63,7 +63,7 @@ pub struct RemoteExecutionArgs {
     #[arg(help_heading = HEADING, long)]
     pub remote_local_fallback: bool,
 
-    /// How many functions may be on their way at once
+    /// How many functions may run on the server at once
     ///
     /// Environment: KRM_REMOTE_JOBS
     #[arg(help_heading = HEADING, long, value_name = "NUMBER")]
@@ -75,7 +75,7 @@ pub struct RemoteExecutionArgs {
     #[arg(help_heading = HEADING, long, value_name = "TIME", value_parser = duration)]
     pub remote_timeout: Option<Duration>,
 
-    /// How often a request is repeated that failed
+    /// How often to retry a request that failed
     ///
     /// Environment: KRM_REMOTE_RETRIES
     #[arg(help_heading = HEADING, long, value_name = "NUMBER")]
@@ -88,7 +88,7 @@ pub struct RemoteExecutionArgs {
     #[arg(help_heading = HEADING, long, value_name = "NAME=VALUE")]
     pub remote_header: Vec<String>,
 
-    /// Who may sign for servers: a file of certificates, in place of those the system trusts
+    /// A file of CA certificates to trust for servers, instead of those the system trusts
     ///
     /// Environment: KRM_REMOTE_TLS_CA
     #[arg(help_heading = HEADING, long, value_name = "FILE")]
@@ -106,7 +106,7 @@ pub struct RemoteExecutionArgs {
     #[arg(help_heading = HEADING, long, value_name = "FILE")]
     pub remote_tls_key: Option<PathBuf>,
 
-    /// A program that prints headers for servers and for registries of images, by the protocol of Bazel's credential helpers
+    /// A program that prints headers for servers and for registries of images, with the protocol of Bazel's credential helpers
     ///
     /// Environment: KRM_REMOTE_CREDENTIAL_HELPER
     #[arg(help_heading = HEADING, long, value_name = "PROGRAM")]
@@ -211,7 +211,7 @@ impl RemoteExecutionArgs {
         given.map(|(name, text)| header(text).map_err(|why| unusable(name, "...", &why))).collect()
     }
 
-    /// How many functions may be on their way at once; `None` if none runs elsewhere.
+    /// How many functions may run on the server at once; `None` if none runs elsewhere.
     pub fn jobs(&self) -> krm_engine::Result<Option<usize>> {
         if self.remote_executor.is_none() && setting("KRM_REMOTE_EXECUTOR").is_none() {
             return Ok(None);

@@ -24,7 +24,7 @@ pub struct SharedCacheArgs {
     /// `grpcs://HOST`; implies `--cache`
     ///
     /// The server is one that Bazel can use, such as bazel-remote or nginx with WebDAV. What it gives is verified; if it is
-    /// down or slow, krm warns once and goes on without it. Nothing is sent to it but digests, unless with `--remote-upload`.
+    /// down or slow, krm warns once and goes on without it. Only digests are sent to it, unless `--remote-upload` is given.
     /// Environment: KRM_REMOTE_CACHE
     #[arg(help_heading = HEADING, long, value_name = "ADDRESS")]
     pub remote_cache: Option<String>,

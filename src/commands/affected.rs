@@ -38,7 +38,7 @@ pub struct AffectedArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     files: Vec<String>,
 
-    /// Look at all targets that no other includes, in the current folder or below those named; so it is without folders too
+    /// Look at all targets that no other includes, in the current folder or below those named; this is the default without folders
     #[arg(long)]
     roots: bool,
 

@@ -10,7 +10,7 @@ use crate::os::store::{self, Removal, StoredEntry};
 
 /// Show or remove what krm keeps on this machine
 ///
-/// That is what was fetched, and outputs of functions. Everything in the cache can be made or fetched again, and is checked whenever it is used.
+/// That is, what was fetched and outputs of functions. Everything in the cache can be made or fetched again, and is checked whenever it is used.
 #[derive(Debug, Args)]
 #[command(after_help = crate::cli::examples::CACHE)]
 pub struct CacheArgs {
@@ -23,7 +23,7 @@ enum CacheCommand {
     /// Print where the cache is, and what it holds
     #[command(after_help = crate::cli::examples::CACHE_INFO)]
     Info,
-    /// Remove what was not used for a while, and what killed processes left
+    /// Remove what has not been used for a while, and what killed processes left behind
     #[command(after_help = crate::cli::examples::CACHE_GC)]
     Gc(GcArgs),
     /// Remove everything

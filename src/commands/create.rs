@@ -53,7 +53,7 @@ pub struct CreateArgs {
     #[arg(long)]
     autodetect: bool,
 
-    /// Those of the folders within, too; a folder with a kustomization is listed itself
+    /// Include the files of subfolders; a folder with a kustomization is listed as a whole
     #[arg(long)]
     recursive: bool,
 

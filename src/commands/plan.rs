@@ -15,10 +15,10 @@ use crate::report::Report;
 
 /// Show what a build would run, and in what order, without running it
 ///
-/// Of a Composition: the one list its imports, overrides and order come to. Of a kustomization: its fields, in the order in
-/// which they act. Either way the result is a Composition that builds to the same resources when it is in the same
-/// folder, and each entry says which file it comes from. With `--deep`: every step of the build as a tree, those of bases and
-/// components included.
+/// For a Composition: the one list that its imports, overrides and order result in. For a kustomization: its fields, in the
+/// order in which they act. Either way the result is a Composition that builds to the same resources when it is in the same
+/// folder, and each entry says which file it comes from. With `--deep`: every step of the build as a tree, including those
+/// of bases and components.
 #[derive(Debug, Args)]
 #[command(after_help = crate::cli::examples::PLAN)]
 pub struct PlanArgs {

@@ -9,7 +9,7 @@ use crate::os;
 #[derive(Debug, Args)]
 #[command(after_help = crate::cli::examples::SCHEMA)]
 pub struct SchemaArgs {
-    /// Whose schema
+    /// The kind to print the schema of
     #[arg(value_enum)]
     kind: SchemaOf,
 }

@@ -35,7 +35,7 @@ pub struct CatArgs {
     /// A file whose one resource becomes the `functionConfig` of that list
     #[arg(long, value_name = "FILE")]
     function_config: Option<PathBuf>,
-    /// Write all values in this style; several with commas between
+    /// Write all values in this style; separate several with commas
     #[arg(long, value_name = "STYLE", value_delimiter = ',')]
     style: Vec<YamlStyle>,
     /// Leave comments out

@@ -17,12 +17,12 @@ use crate::commands::input;
 use crate::os;
 use crate::report::{Report, counted, names};
 
-/// Put the fields of all resources into their usual order, and indent them alike, in place
+/// Put the fields of all resources into their usual order, and indent them consistently, in place
 ///
 /// Comments stay with their fields, blank lines between entries stay, and lists keep their order: what `krm build` prints
 /// does not change. A resource annotated `config.kubernetes.io/formatting: none` is left alone, and so is a file that a
 /// generator of a kustomization, there or in a folder above, puts into a ConfigMap or a Secret, one that a `.krmignore`
-/// names, and a template of a Helm chart. Of a folder, files that hold no resource are left alone, too.
+/// names, and a template of a Helm chart. In a folder, files that hold no resource are left alone too.
 #[derive(Debug, Args)]
 #[command(after_help = examples::FMT)]
 pub struct FmtArgs {

@@ -43,7 +43,7 @@ pub struct DiffArgs {
     #[arg(value_name = "REVISION | DIR")]
     words: Vec<String>,
 
-    /// Folders, if one is called like a revision
+    /// Folders, if one has the name of a revision
     #[arg(last = true, value_name = "DIR")]
     folders: Vec<String>,
 
@@ -73,19 +73,19 @@ pub struct DiffArgs {
     #[arg(long)]
     stat: bool,
 
-    /// Build every folder, also those that no changed file reaches
+    /// Build every folder, including those that no changed file reaches
     #[arg(long)]
     all: bool,
 
-    /// Compare all folders that no other includes, in the current folder or below those named; so it is without folders too
+    /// Compare all folders that no other includes, in the current folder or below those named; this is the default without folders
     #[arg(long, conflicts_with = "overlays")]
     roots: bool,
 
-    /// How many folders to build at once; as many as there are cores without it
+    /// How many folders to build at once; the default is the number of cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
-    /// Show everything, also what is left out for brevity
+    /// Show everything, including what is left out for brevity
     #[arg(long)]
     full: bool,
 
@@ -121,7 +121,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 65_000)]
     max_size: usize,
 
-    /// Write a page to look at instead, in one file
+    /// Write a page in one file instead
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "stat"])]
     html: Option<PathBuf>,
 
@@ -148,7 +148,7 @@ enum Format {
     Github,
     /// For `patch` and `git apply` in a folder that `krm build -o` wrote
     Unified,
-    /// A page in one file, to look at in a browser
+    /// A page in one file, for a browser
     Html,
 }
 

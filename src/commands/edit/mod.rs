@@ -37,7 +37,7 @@ pub struct EditArgs {
     #[arg(long, global = true, display_order = 801)]
     diff: bool,
 
-    /// Change nothing; only say whether it could be done
+    /// Change nothing; only report whether it would succeed
     #[arg(long, global = true, display_order = 802)]
     dry_run: bool,
 

@@ -96,7 +96,7 @@ struct KeyArgs {
     /// The keys
     #[arg(value_name = "KEY,...")]
     keys: String,
-    /// Accept that one is not there
+    /// Accept that one does not exist
     #[arg(short, long)]
     ignore_non_existence: bool,
 }

@@ -48,7 +48,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "N", conflicts_with_all = ["source", "blame"])]
     line: Option<usize>,
 
-    /// The other way round: where a line of a source file ends up
+    /// The other direction: where a line of a source file ends up
     #[arg(long, value_name = "FILE:LINE", conflicts_with = "blame")]
     source: Option<String>,
 
@@ -79,7 +79,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "FIELD")]
     mask: Vec<String>,
 
-    /// Write a page to look at instead: the steps, what each changed, and the history of every field
+    /// Write a page instead: the steps, what each changed, and the history of every field
     #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "blame", "format"])]
     html: Option<PathBuf>,
 

@@ -25,7 +25,7 @@ use crate::commands::{affected, build};
 use crate::os::{self, Disk};
 use crate::report::{Report, say};
 
-/// Show which bases, components and files a build is made of, and who uses a file
+/// Show which bases, components and files a build is made of, and what uses a file
 ///
 /// As a tree: the layers of each target, what they bring, and what each step does to the resources. With `--level layers` or
 /// `files` nothing is built. A folder without a kustomization stands for every target below it. Functions and charts run only
@@ -44,11 +44,11 @@ pub struct GraphArgs {
     #[arg(long, value_enum, value_name = "LEVEL")]
     level: Option<LevelArg>,
 
-    /// Write a page to look at instead: of one target its steps, resources and histories, of several who uses whom
+    /// Write a page instead: of one target its steps, resources and histories, of several what uses what
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "level", "reverse", "why", "affected_by"])]
     html: Option<PathBuf>,
 
-    /// The other way round: who uses this file or folder, and who uses these
+    /// The other direction: what uses this file or folder, and what uses that in turn
     #[arg(long, value_name = "FILE", conflicts_with = "why")]
     reverse: Option<String>,
 
@@ -56,7 +56,7 @@ pub struct GraphArgs {
     #[arg(long, value_name = "FILE")]
     why: Option<String>,
 
-    /// Who uses the files that differ between a revision and the working tree, or between two (`A..B`, `A...B`)
+    /// What uses the files that differ between a revision and the working tree, or between two (`A..B`, `A...B`)
     #[arg(long, value_name = "REV", conflicts_with_all = ["reverse", "why"])]
     affected_by: Option<String>,
 
@@ -253,7 +253,7 @@ fn outlined(args: &GraphArgs, targets: &Targets, report: &Report) -> Result<(Vec
     Ok((branches, errors))
 }
 
-/// The real path of a file that was named, which need not be there: another may have looked for it.
+/// The real path of a file that was named. It need not exist: something may have looked for it.
 fn named(path: &str, disk: &Disk, here: &Path) -> PathBuf {
     let whole = clean(&here.join(path));
     disk.real_path(&whole).unwrap_or(whole)

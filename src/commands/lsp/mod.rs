@@ -21,7 +21,7 @@ use crate::cli::examples;
 use server::Server;
 use wire::Incoming;
 
-/// Answer an editor: the Language Server Protocol on standard input and output
+/// Serve an editor: the Language Server Protocol on standard input and output
 ///
 /// Reports problems while you type, completes fields, files and names, says where a value comes from, and renames, for
 /// kustomizations, Compositions, Kptfiles and the resources they name. It runs no program and fetches nothing for a folder
@@ -29,7 +29,7 @@ use wire::Incoming;
 #[derive(Debug, Args)]
 #[command(after_help = examples::LSP)]
 pub struct LspArgs {
-    /// Taken because some editors pass it: there is no other way to talk
+    /// Accepted because some editors pass it: there is no other transport
     #[arg(long, hide = true)]
     stdio: bool,
 }
