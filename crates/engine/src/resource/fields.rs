@@ -156,6 +156,11 @@ impl FieldPath {
         Self { text: text.into(), path: OnceLock::new(), span: Span::NONE }
     }
 
+    /// The same path, written at a place.
+    pub(crate) fn with_span(self, span: Span) -> Self {
+        Self { span, ..self }
+    }
+
     fn path(&self) -> &Path {
         self.path.get_or_init(|| Arc::new(Path::slashed_loosely(&self.text)))
     }

@@ -67,7 +67,7 @@ impl Reader<'_> {
         self.within.push(name.into());
         for entry in properties {
             let path: Vec<&str> = path.iter().copied().chain(entry.key.text()).collect();
-            self.property(&entry.value, &path)?;
+            self.property(entry.key.span(), &entry.value, &path)?;
             if let Some(reference) = entry.value.get("$ref").and_then(Node::as_str) {
                 self.read(reference, &path)?;
             }
@@ -76,7 +76,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn property(&mut self, property: &Node, path: &[&str]) -> Result<()> {
+    fn property(&mut self, place: Span, property: &Node, path: &[&str]) -> Result<()> {
         let says = |what: &str| {
             let says = |entry: &&krm_yaml::Entry| {
                 entry.key.text().is_some_and(|key| {
@@ -89,7 +89,7 @@ impl Reader<'_> {
         let spec = |path: &[&str]| {
             let spec = FieldSpec {
                 kind: self.kind.clone(),
-                path: FieldPath::new(path.join("/")),
+                path: FieldPath::new(path.join("/")).with_span(place),
                 ..Default::default()
             };
             FieldSpecs::from_iter([spec])
