@@ -308,7 +308,7 @@ fn aligned<'n>(items: &[Node], others: &'n [Node], index: usize) -> Option<&'n N
 /// Every field of the result with all there is to say about it.
 fn explanations(built: &Built) -> Vec<(usize, Vec<Segment>, Explanation)> {
     let (labels, hidden) = (Labels::new(&built.sources), Hidden::nothing());
-    let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: 3 };
+    let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: 3, conditions: true };
     let mut all = Vec::new();
     for (resource, (track, seen)) in built.trace.result.iter().enumerate() {
         let found = FoundResource { track: *track, seen, present: true };

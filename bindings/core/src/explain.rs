@@ -48,7 +48,7 @@ pub fn explain(
             .help("check the spelling; leave out the field to see the whole resource"));
     }
     let hidden = Hidden::secrets([&*trace], sources);
-    let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: DEPTH };
+    let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: DEPTH, conditions: true };
     let histories = places.iter().map(|place| {
         let history = explain::explain(place, with);
         let mut node = json::explanation(&history, target, sources, &hidden);

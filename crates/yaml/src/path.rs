@@ -291,8 +291,8 @@ fn selector(part: &str, whole: &str) -> Result<Segment> {
     Ok(Segment::Match(Box::new(Select { key: key.into(), value: value.into(), test: None })))
 }
 
-/// `items[0].name` with the dots that the parser wants: `items.0.name`, `items.[name=web]`. Brackets that do not stand for
-/// `separate` steps stay as they are.
+/// `items[0].name` with the dots that the parser wants: `items.0.name`, `items.*.name`, `items.[name=web]`. Brackets that do
+/// not stand for `separate` steps stay as they are.
 fn with_dots(text: &str, separate: fn(&str) -> bool) -> String {
     let mut dotted = String::with_capacity(text.len() + 2);
     let mut rest = text;
@@ -309,7 +309,7 @@ fn with_dots(text: &str, separate: fn(&str) -> bool) -> String {
         if !before.is_empty() && !before.ends_with('.') {
             dotted.push('.');
         }
-        match inside.bytes().all(|byte| byte.is_ascii_digit()) {
+        match inside == "*" || inside.bytes().all(|byte| byte.is_ascii_digit()) {
             true => dotted.push_str(inside),
             false => dotted.push_str(&after[..close]),
         }

@@ -102,6 +102,7 @@ fn origin(
             let place = line_of(configured_at(event), &answerer.report.sources);
             Some(format!("function {}", place.unwrap_or_else(|| event.step.name.to_string())))
         }
+        EventKind::Inflated => line_of(event.asked, &answerer.report.sources).map(|at| format!("chart {at}")),
         EventKind::Generated => read_from(event, &answerer.report.sources).and_then(|site| match site {
             Site::File(path) => Some(path.to_string_lossy().into_owned()),
             Site::Line(path, line) => Some(format!("{}:{line}", path.to_string_lossy())),

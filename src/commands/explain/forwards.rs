@@ -9,7 +9,7 @@ use krm_engine::explain::{
 use krm_engine::files::{clean, relative};
 use krm_engine::trace::{EventKind, each_step};
 use krm_engine::{Diagnostic, Node, Result, Source};
-use krm_yaml::{Failure, decode_lossy};
+use krm_yaml::{Failure, FileId, decode_lossy};
 
 use super::{Answerer, Format, Traced};
 use crate::os;
@@ -45,7 +45,7 @@ pub(super) fn explain(answerer: &Answerer, asked: &Asked, all: &[Traced], format
     for one in all {
         let found = asked.arrivals(answerer, one);
         match found.is_empty() {
-            true => arrivals.push(Arrival::nowhere(one, "nothing")),
+            true => arrivals.push(Arrival::nowhere(one, asked.why_nothing(answerer))),
             false => arrivals.extend(found),
         }
     }
@@ -134,6 +134,29 @@ impl Asked {
         if text.is_empty() { format!("line {}", self.line) } else { text.to_owned() }
     }
 
+    /// What to say of a line that no field depends on.
+    fn why_nothing(&self, answerer: &Answerer) -> &'static str {
+        let sources = &answerer.report.sources;
+        let read = sources
+            .after(FileId::default())
+            .into_iter()
+            .find(|source| self.is_file(Path::new(source.name())));
+        let documents = read.and_then(|source| krm_yaml::parse(&source).ok());
+        let Some(documents) = documents.filter(|documents| !documents.is_empty()) else { return "nothing" };
+        let mut has_value = false;
+        for document in &documents {
+            each_scalar(&document.root, &mut Vec::new(), &mut |value, _| {
+                let is_written = !value.span().is_none() && value.text().is_some();
+                has_value |= is_written && self.is_at(answerer, &Site::Text(value.span()));
+            });
+        }
+        match (has_value, self.column) {
+            (true, _) => "nothing",
+            (false, None) => "nothing: no value is written in this line",
+            (false, Some(_)) => "nothing: no value is written in this column",
+        }
+    }
+
     fn is_file(&self, name: &Path) -> bool {
         clean(&self.here.join(name)) == self.file
     }
@@ -157,6 +180,13 @@ impl Asked {
 
     /// Whether an event wrote what is at the line.
     fn wrote(&self, answerer: &Answerer, entry: &HistoryEntry) -> bool {
+        // What a program makes of its configuration is not known, but for a value that is in it as it is.
+        if matches!(entry.event, EventKind::ByFunction | EventKind::Inflated) {
+            return entry.because.iter().any(|because| match because {
+                Because::Program { guess: Some(guess), .. } => self.is_at(answerer, &Site::Text(*guess)),
+                _ => false,
+            });
+        }
         let place = Site::Text(entry.place);
         let is_here = || {
             entry.read_from.as_ref().is_some_and(|file| self.is_at(answerer, file))
@@ -211,6 +241,11 @@ impl Asked {
         // Several values of a line often share what becomes of them.
         let is_shared = |a: &Arrival, b: &Arrival| a.written_into == b.written_into && a.outcome == b.outcome;
         all.dedup_by(|a, b| !a.reached && !b.reached && is_shared(a, b));
+        // Beside others, what it does not reach needs a name.
+        if all.iter().any(|arrival| arrival.reached) {
+            let lost = all.iter_mut().filter(|arrival| !arrival.reached);
+            lost.for_each(|arrival| arrival.resource.clone_from(&arrival.written_into));
+        }
         match (all.is_empty(), self.brought(answerer, one)) {
             (false, _) => all,
             (true, 0) => {

@@ -12,14 +12,13 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use krm_engine::explain::{
-    self, Explanation, FieldPath, FoundResource, Hidden, HistoryOptions, Labels, ResourceName, Sites, json,
-    text,
+    self, Explanation, FieldPath, FoundResource, Hidden, HistoryOptions, Labels, Near, ResourceName, Sites,
+    json, text,
 };
 use krm_engine::graph::{Inputs, InputsOptions};
 use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace, World, kpt};
 use krm_yaml::Failure;
 
-use self::misses::About;
 use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
 use crate::commands::affected::real_paths;
 use crate::commands::diff::is_layer;
@@ -165,6 +164,12 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
     if let Some(file) = &args.html {
         return html::write(&answerer, &args, &mask, &traced, rest, file);
     }
+    if let Some(word) = rest.first().filter(|_| args.line.is_some() || args.blame) {
+        let flag = if args.blame { "--blame" } else { "--line" };
+        let message = format!("`{flag}` is about all of what the build prints, not about `{word}`");
+        let help = format!("leave out `{flag}`, or the name");
+        return Err(Diagnostic::error("explain-whole", message).failing(Failure::CommandLine).help(help));
+    }
     let [one] = &traced[..] else { return answerer.side_by_side(&traced, rest, args.output.format) };
     if args.blame {
         return blame::print(&answerer, one, args.output.format);
@@ -181,10 +186,11 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
     }
     let Some((resource, fields)) = rest.split_first() else { return answerer.table(one, args.output.format) };
     let found = match args.all {
-        true => answerer.resources(one, resource)?,
+        true => answerer.resources(one, explain::all_resources, resource)?,
         false => vec![answerer.resource(one, resource)?],
     };
-    let mut answers = Vec::new();
+    let several = found.len() > 1;
+    let (mut answers, mut without) = (Vec::new(), Vec::new());
     for found in &found {
         match fields.is_empty() {
             true => answers.push(answerer.whole_in_full(one, found)),
@@ -195,10 +201,18 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
                         Diagnostic::join([error.clone()].into_iter().chain(one.failure().err()))
                             .unwrap_or(error)
                     });
-                    answers.extend(answer?);
+                    match answer {
+                        Ok(answer) => answers.extend(answer),
+                        // Not all that share a name share their fields.
+                        Err(error) if several => without.push(error),
+                        Err(error) => return Err(error),
+                    }
                 }
             }
         }
+    }
+    if let Some(error) = Diagnostic::join(without).filter(|_| answers.is_empty()) {
+        return Err(error);
     }
     answerer.print(one, &answers, args.output.format)?;
     one.failure()
@@ -262,10 +276,13 @@ impl Traced {
     }
 }
 
+/// Finds the resources that a name means.
+type Find<'t> = fn(&'t Trace, &ResourceName) -> Result<Vec<FoundResource<'t>>>;
+
 impl Answerer<'_> {
     /// Every resource that a name may mean.
-    fn resources<'t>(&self, one: &'t Traced, name: &str) -> Result<Vec<FoundResource<'t>>> {
-        match explain::resources(&one.trace, &ResourceName::parse(name)?) {
+    fn resources<'t>(&self, one: &'t Traced, find: Find<'t>, name: &str) -> Result<Vec<FoundResource<'t>>> {
+        match find(&one.trace, &ResourceName::parse(name)?) {
             // Why there is nothing is in the error of the build.
             Err(_) if one.built.is_err() => Err(one.failure().expect_err("it failed")),
             found => found,
@@ -274,7 +291,7 @@ impl Answerer<'_> {
 
     /// The one resource that a name means.
     fn resource<'t>(&self, one: &'t Traced, name: &str) -> Result<FoundResource<'t>> {
-        let mut found = self.resources(one, name)?;
+        let mut found = self.resources(one, explain::resources, name)?;
         if found.len() > 1 {
             let names: Vec<String> = found
                 .iter()
@@ -300,7 +317,9 @@ impl Answerer<'_> {
     }
 
     fn explain(&self, place: &explain::Where) -> Explanation {
-        let with = HistoryOptions { labels: self.labels, hidden: &self.hidden, depth: self.depth };
+        let conditions = self.output == Format::Json;
+        let with =
+            HistoryOptions { labels: self.labels, hidden: &self.hidden, depth: self.depth, conditions };
         explain::explain(place, with)
     }
 
@@ -335,16 +354,15 @@ impl Answerer<'_> {
     fn no_field(&self, one: &Traced, found: &FoundResource, field: &FieldPath) -> Diagnostic {
         let id = &found.seen.id;
         let message = format!("{} `{}` has no field `{}`, and never had", id.gvk.kind, id.name, field.text());
-        let names = one.trace.ids(found.track).iter().map(|id| id.name.as_str()).collect();
-        let about = About { kind: &id.gvk.kind, namespace: &id.namespace, names, field: field.text() };
         let error = Diagnostic::error("explain-no-field", message).failing(Failure::NoMatch);
-        let error = self.misses(one, &about).iter().fold(error, |error, miss| {
-            let note = format!("this patch would have written it: {}", miss.message());
-            let error = error.note(note, miss.place());
-            miss.advice().iter().fold(error, |error, advice| error.help(advice.clone()))
+        let near = explain::near_entries(&one.trace, found.track, Some(field), Near::All, self.labels);
+        let is_near = !near.is_empty();
+        let error = near.into_iter().fold(error, |error, miss| {
+            let error = error.note(format!("near: {}", miss.message), miss.place);
+            miss.advice.into_iter().fold(error, Diagnostic::help)
         });
         let near = explain::near_fields(&found.seen.node, field);
-        match (near.is_empty(), error.advice().is_empty()) {
+        match (near.is_empty(), error.advice().is_empty() && !is_near) {
             (false, _) => error.help(format!("did you mean `{}`?", near.join("`, `"))),
             (true, true) => error.help("check the spelling; leave out the field to see the whole resource"),
             (true, false) => error,
@@ -446,11 +464,12 @@ impl Answerer<'_> {
                 errors.push((one.target.as_str(), error));
                 continue;
             }
-            let answer = self
-                .resource(one, resource)
-                .and_then(|found| self.field(one, &found, field).map(|mut all| all.swap_remove(0)));
+            let answer = self.resource(one, resource).and_then(|found| self.field(one, &found, field));
             match answer {
-                Ok(answer) => answers.push((one.target.as_str(), text::Cell::Answer(Box::new(answer)))),
+                Ok(all) => {
+                    let cell = |answer| (one.target.as_str(), text::Cell::Answer(Box::new(answer)));
+                    answers.extend(all.into_iter().map(cell));
+                }
                 Err(error) if error.failure() == Some(Failure::NoMatch) => {
                     answers.push((one.target.as_str(), text::Cell::Absent));
                     let name = ResourceName::parse(resource)?;

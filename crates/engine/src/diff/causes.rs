@@ -106,6 +106,7 @@ impl<'a> Causes<'a> {
             labels: &self.labels[which as usize],
             hidden: &self.hidden[which as usize],
             depth: 0,
+            conditions: false,
         }
     }
 
@@ -326,7 +327,8 @@ impl<'a> Causes<'a> {
                 by_file.or_else(|| self.changed(which, input.entry))
             }),
             Because::Condition { text, .. } => self.changed(which, *text),
-            Because::Chart { .. } | Because::Program { .. } => None,
+            // The condition as a whole holds it.
+            Because::Met { .. } | Because::Chart { .. } | Because::Program { .. } => None,
         }
     }
 

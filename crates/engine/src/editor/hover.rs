@@ -145,7 +145,7 @@ impl Editor {
                 if let Some(place) = written_at(&trace, found, written).or_else(by_path) {
                     let answer = explain::explain(
                         &place,
-                        HistoryOptions { labels: &labels, hidden: &hidden, depth: 2 },
+                        HistoryOptions { labels: &labels, hidden: &hidden, depth: 2, conditions: false },
                     );
                     parts.push(self.history(&answer, &self.shown(root)));
                 }

@@ -123,6 +123,8 @@ pub struct HistoryEntry {
     pub opaque: Option<Opaque>,
     /// This place decides the value of the result.
     pub decides: bool,
+    /// What it wrote is used by nothing: the entry of the history, from 0, that overwrites or removes it.
+    pub never_seen: Option<usize>,
 }
 
 /// A step that changed the field.
@@ -196,6 +198,15 @@ pub enum Because {
         what: Option<String>,
         /// Where it is written.
         text: Span,
+    },
+    /// One thing that an entry asks for, and what met it in the resource.
+    Met {
+        /// What it is called: `patches[0].target.kind`.
+        what: String,
+        /// Where it is written.
+        text: Span,
+        /// Where the resource says it; `NONE` if that is not known.
+        met: Span,
     },
     /// Helm made it.
     Chart {

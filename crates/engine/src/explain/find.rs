@@ -1,5 +1,6 @@
 //! Resources and fields by the names people use.
 
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use krm_yaml::{Diagnostic, Failure, Node, Result, Text, distance, nearest};
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Seen, Segment, at};
 use crate::resource::{ResourceId, Track};
+use crate::schema::Type;
 
 /// `Kind/name`, `Kind/namespace/name`, `Kind.group/name` or a bare name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,19 @@ impl ResourceName {
         ids.iter().any(|id| of_kind(&id))
             && ids.iter().any(|id| in_namespace(&id))
             && ids.iter().any(|id| id.name == self.name)
+    }
+}
+
+impl fmt::Display for ResourceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, group, namespace, name } = self;
+        if let Some(kind) = kind {
+            write!(f, "{kind}")?;
+            group.iter().try_for_each(|group| write!(f, ".{group}"))?;
+            f.write_str("/")?;
+        }
+        namespace.iter().try_for_each(|namespace| write!(f, "{namespace}/"))?;
+        f.write_str(name)
     }
 }
 
@@ -118,6 +133,15 @@ pub struct FoundResource<'t> {
 
 /// The resources that a name means. None is an error that names near ones.
 pub fn resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<FoundResource<'t>>> {
+    meant(trace, name, false)
+}
+
+/// The same, with those that once had a name that another has now.
+pub fn all_resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<FoundResource<'t>>> {
+    meant(trace, name, true)
+}
+
+fn meant<'t>(trace: &'t Trace, name: &ResourceName, all_of_them: bool) -> Result<Vec<FoundResource<'t>>> {
     let all: Vec<FoundResource> = trace
         .resources()
         .into_iter()
@@ -129,16 +153,29 @@ pub fn resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<FoundR
     if found.iter().any(|found| found.present) {
         found.retain(|found| found.present);
     }
+    // What is called so now is meant before what once was: else it could not be named at all.
+    let is_final = |found: &FoundResource| name.means(&[&found.seen.id]);
+    if found.iter().filter(|found| is_final(found)).count() == 1 && !all_of_them {
+        found.retain(is_final);
+    }
     if !found.is_empty() {
         return Ok(found);
     }
-    let shown = |found: &FoundResource| format!("{}/{}", found.seen.id.gvk.kind, found.seen.id.name);
+    // What a name that says more than kind and name gets wrong may be what it says more.
+    let shown = |found: &FoundResource| {
+        let id = &found.seen.id;
+        let group = name.group.as_ref().map(|_| format!(".{}", id.gvk.group)).filter(|group| group != ".");
+        let namespace = name.namespace.as_ref().map(|_| format!("{}/", id.namespace));
+        let namespace = namespace.filter(|namespace| namespace != "/");
+        let [group, namespace] = [group, namespace].map(Option::unwrap_or_default);
+        format!("{}{group}/{namespace}{}", id.gvk.kind, id.name)
+    };
     let wanted = match &name.kind {
         Some(kind) => format!("{kind}/{}", name.name),
         None => name.name.clone(),
     };
     let error =
-        Diagnostic::error("explain-no-resource", format!("there is no resource `{wanted}`, and never was"))
+        Diagnostic::error("explain-no-resource", format!("there is no resource `{name}`, and never was"))
             .failing(Failure::NoMatch);
     // By any name it ever had, as those that are found.
     let called = |found: &FoundResource| -> Vec<String> {
@@ -231,6 +268,15 @@ impl FieldPath {
     /// As it was given.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The keys of a field that is in no list.
+    pub(super) fn keys(&self) -> Option<Vec<&str>> {
+        let keys = self.path.segments().iter().map(|segment| match segment {
+            path::Segment::Key(key) => Some(&**key),
+            _ => None,
+        });
+        keys.collect()
     }
 
     /// How many steps down it leads.
@@ -433,8 +479,14 @@ impl<'t> Where<'t> {
 
 /// A path with merge keys for indexes where elements have a name of their own, so that it can be pasted back.
 pub fn shown(root: &Node, path: &[Segment]) -> String {
+    shown_of(root, None, path)
+}
+
+/// The same of a resource whose type may say by what the elements of its lists are known.
+pub(super) fn shown_of(root: &Node, of: Option<Type>, path: &[Segment]) -> String {
     let mut text = String::new();
     let mut node = Some(root);
+    let mut of = of;
     for segment in path {
         match segment {
             Segment::Key(key) => {
@@ -446,14 +498,16 @@ pub fn shown(root: &Node, path: &[Segment]) -> String {
                     _ => text.push_str(key),
                 }
                 node = node.and_then(|node| node.get(key));
+                of = of.and_then(|of| of.field(key));
             }
             Segment::Index(index) => {
                 let item = node.and_then(|node| node.items().get(*index));
-                match item.zip(node).and_then(|(item, list)| key_of(list, item)) {
+                match item.zip(node).and_then(|(item, list)| key_of(list, item, of)) {
                     Some((key, value)) => text.push_str(&format!("[{key}={value}]")),
                     None => text.push_str(&format!("[{index}]")),
                 }
                 node = item;
+                of = of.and_then(Type::items);
             }
         }
     }
@@ -461,9 +515,12 @@ pub fn shown(root: &Node, path: &[Segment]) -> String {
 }
 
 /// The field by which an element of a list is known.
-pub(super) fn key_of(list: &Node, item: &Node) -> Option<(&'static str, Text)> {
+pub(super) fn key_of<'k>(list: &Node, item: &Node, of: Option<Type<'k>>) -> Option<(&'k str, Text)> {
     // People know elements by their names, also if something else identifies them, too.
-    std::iter::once("name").chain(ASSOCIATIVE_KEYS).find_map(|key| {
+    // One of several keys says too little.
+    let declared = of.and_then(Type::merge_keys).filter(|keys| keys.len() == 1).unwrap_or_default();
+    let declared = declared.iter().map(|key| &**key);
+    std::iter::once("name").chain(ASSOCIATIVE_KEYS).chain(declared).find_map(|key| {
         let text = |item: &Node| {
             item.get(key).filter(|value| value.is_scalar()).and_then(Node::text).map(Text::from)
         };

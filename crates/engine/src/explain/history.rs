@@ -5,16 +5,20 @@ use krm_yaml::{Node, Sources, Span, Tag, Text};
 use rustc_hash::FxHashSet;
 
 use super::answer::{Because, ChangingStep, Explanation, HistoryEntry, Moment, Move, Moves, Opaque, State};
-use super::find::{FieldPath, Where, each_scalar, key_of, shown};
+use super::find::{FieldPath, Where, each_scalar, key_of, shown, shown_of};
 use super::hidden::Hidden;
 use super::labels::Labels;
 use super::patched::{merged_at, removed_by, why_moved};
 use super::references::references;
 use super::sites::Site;
 use super::text::MASK;
-use crate::pipeline::trace::{Applied, Cause, Event, EventKind, Input, InputKind, Segment, at, pointer};
+use crate::pipeline::trace::{
+    Applied, Cause, Event, EventKind, Input, InputKind, Segment, at, nodes_in_patch, pointer,
+};
 use crate::pipeline::{StepField, Trace};
 use crate::resource::{ResourceId, Track};
+use crate::schema::Type;
+use crate::transformers::decoded;
 
 /// How histories are put together.
 #[derive(Clone, Copy)]
@@ -25,6 +29,8 @@ pub struct HistoryOptions<'a> {
     pub hidden: &'a Hidden,
     /// How far causes are followed.
     pub depth: usize,
+    /// Whether to say of each event what met the conditions of its entry.
+    pub conditions: bool,
 }
 
 /// The history of a field.
@@ -34,6 +40,7 @@ pub fn explain(place: &Where, with: HistoryOptions) -> Explanation {
     let root = last_seen(place).cloned().unwrap_or_else(Node::null);
     let last_id = || ids.last().map(|id| (*id).clone()).unwrap_or_default();
     let id: ResourceId = place.resource.map_or_else(last_id, Clone::clone);
+    let of = place.trace.type_of(&id);
     let mut names: Vec<Text> = ids.iter().map(|id| id.name.clone()).collect();
     names.dedup();
     let state = match events.last().map(|event| event.kind) {
@@ -47,9 +54,13 @@ pub fn explain(place: &Where, with: HistoryOptions) -> Explanation {
     if let Some(last) = history.last_mut().filter(|_| state == State::Present) {
         last.decides = true;
     }
+    mark_dead_writes(place, &events, &mut history);
     let origin = events.first().map_or(Span::NONE, |first| origin_of(first));
     let value = place.value().map(|value| with.hidden.shown(&root, &place.path, value));
     let (mut value, masked) = value.map_or((None, false), |(value, masked)| (Some(value), masked));
+    if state == State::Present && !masked && is_base64(&id, &place.path) {
+        encode_last(&mut history);
+    }
     if let (Some(now), Some(last)) = (&mut value, history.last().filter(|_| state == State::Present).cloned())
         && let Some(printed) = printed(now)
     {
@@ -69,23 +80,102 @@ pub fn explain(place: &Where, with: HistoryOptions) -> Explanation {
         }));
     }
     Explanation {
-        field: shown(&root, &place.path),
+        field: shown_of(&root, of, &place.path),
         pointer: pointer(&place.path),
         value,
         masked,
-        gvk: id.gvk,
+        gvk: id.gvk.clone(),
         namespace: id.namespace,
         name: id.name,
         names,
         origin,
         state,
         history,
-        elements: elements(place, &root, &events),
+        elements: elements(place, &root, of, &events),
         sites: Vec::new(),
         parts: Vec::new(),
         left_alone: Vec::new(),
         misses: Vec::new(),
     }
+}
+
+/// Marks what steps wrote and nothing uses, since a later one takes it away, or one of the same kustomization writes over all
+/// of it. That an overlay writes over what its base wrote is what overlays are for.
+fn mark_dead_writes(place: &Where, events: &[Event], history: &mut [HistoryEntry]) {
+    let Some((last, earlier)) = history.split_last_mut().filter(|_| !place.path.is_empty()) else { return };
+    let writes = |entry: &HistoryEntry| {
+        matches!(entry.event, EventKind::Set | EventKind::Merged | EventKind::Copied) && entry.step.is_some()
+    };
+    let end = earlier.len();
+    if matches!(last.event, EventKind::Removed | EventKind::Deleted | EventKind::Dropped) {
+        earlier.iter_mut().filter(|entry| writes(entry)).for_each(|entry| entry.never_seen = Some(end));
+        return;
+    }
+    let changing: Vec<&Event> = events.iter().filter(|event| changes_value(event)).collect();
+    for (at, pair) in changing.windows(2).enumerate() {
+        let [first, second] = pair else { continue };
+        let is_write = history.get(at).is_some_and(|entry| writes(entry) && entry.event != EventKind::Merged);
+        if is_write
+            && std::ptr::eq(first.trace, second.trace)
+            && replaces_all(second)
+            && !is_read_between(first, second)
+        {
+            history[at].never_seen = Some(at + 1);
+        }
+    }
+}
+
+/// Whether nothing of the scalar that was there is left: an image is set in parts, and a replacement may be.
+fn replaces_all(event: &Event) -> bool {
+    let is_scalar = |node: Option<&Node>| node.is_some_and(Node::is_scalar);
+    event.kind == EventKind::Set
+        && is_scalar(event.before)
+        && is_scalar(event.after)
+        && event.causes.iter().any(|cause| matches!(cause, Cause::Merged { .. } | Cause::Patched { .. }))
+        || event.kind == EventKind::Set && event.step.name.field == StepField::Replicas
+}
+
+/// Whether a step between two events of a resource copies something from it.
+fn is_read_between(first: &Event, second: &Event) -> bool {
+    let between = first.trace.steps.get(first.index + 1..second.index).unwrap_or_default();
+    let mut notes = between.iter().flat_map(|step| &step.notes);
+    notes.any(|note| match &note.cause {
+        Cause::Copied { source: Some((track, _)), .. } => *track == first.resource,
+        Cause::Expanded { source, .. } => *source == first.resource,
+        _ => false,
+    })
+}
+
+/// Whether a field holds what a Secret encodes.
+fn is_base64(id: &ResourceId, path: &[Segment]) -> bool {
+    let is_data = matches!(path, [Segment::Key(key), Segment::Key(_)] if key == "data");
+    is_data && &*id.gvk.kind == "Secret" && id.gvk.group.is_empty()
+}
+
+/// A generator reads a text, and a Secret holds it in base64: two events, so that each shows what was there.
+fn encode_last(history: &mut Vec<HistoryEntry>) {
+    let text = |node: &Option<Node>| decoded(node.as_ref()?.text()?).map(Node::from);
+    if !history.iter().all(|entry| entry.event == EventKind::Generated) {
+        return;
+    }
+    let texts: Option<Vec<Node>> = history.iter().map(|entry| text(&entry.after)).collect();
+    let (Some(texts), Some(last)) = (texts, history.last().cloned()) else { return };
+    let mut before = None;
+    for (entry, text) in history.iter_mut().zip(&texts) {
+        entry.before = before.replace(text.clone());
+        entry.after = Some(text.clone());
+    }
+    history.push(HistoryEntry {
+        event: EventKind::Normalised,
+        before,
+        after: last.after.clone(),
+        changed: true,
+        label: "base64".to_owned(),
+        because: Vec::new(),
+        opaque: None,
+        decides: false,
+        ..last
+    });
 }
 
 /// A scalar as the build prints it, if that is another text than the one that was written.
@@ -157,8 +247,13 @@ pub fn changes_value(event: &Event) -> bool {
     }
 }
 
-/// Where the resource that an event belongs to came from.
+/// Where the resource that an event belongs to came from. What a program printed is in no file: that is where it is asked for.
 fn origin_of(first: &Event) -> Span {
+    match first.kind {
+        EventKind::ByFunction => return configured_at(first),
+        EventKind::Inflated => return first.asked,
+        _ => {}
+    }
     let change = first.step.change(first.resource);
     change
         .and_then(|change| change.after.as_ref().or(change.before.as_ref()))
@@ -176,7 +271,9 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
     };
     let through = references(event, with.labels).into_iter();
     let through = through.map(|(what, place)| Because::Through { what, place });
-    let because = also_set(event, with.labels).into_iter().chain(because.filter(is_new)).chain(through);
+    let met = if with.conditions { met(event, with.labels) } else { Vec::new() };
+    let because =
+        also_set(event, with.labels).into_iter().chain(because.filter(is_new)).chain(met).chain(through);
     let because = because.collect();
     let copied_at = event.causes.iter().find_map(|cause| match cause {
         Cause::Copied { path, .. } => Some(*path),
@@ -195,6 +292,8 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
         EventKind::Followed | EventKind::Hashed => Span::NONE,
         // What a program printed is gone; where it is configured can be looked at.
         EventKind::ByFunction => configured_at(event),
+        // Nor is what helm printed a file: the entry is where people begin to look.
+        EventKind::Inflated => event.asked,
         _ => copied_at.or(Some(event.written)).filter(|span| !span.is_none()).unwrap_or(event.asked),
     };
     let name = event.step.name_of(event.written);
@@ -213,11 +312,17 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
             | StepField::SecretGenerator => format!("{}, merged", entry_name()),
             _ => entry_name(),
         },
+        EventKind::Removed if is_generator(event) => gone("behavior: replace"),
         EventKind::Removed => gone("removed"),
         EventKind::Deleted => gone("deleted"),
         EventKind::Dropped => format!("{}, dropped", entry_name()),
         EventKind::Copied => match copying {
             Some(operation) => format!("{}, op: {}", entry_name(), operation.name),
+            // The step expands all variables; the entry is the one of this.
+            None if event.step.name.field == StepField::VarReferences => {
+                let name = with.labels.field(place);
+                name.map_or_else(entry_name, |name| name.trim_end_matches(".name").to_owned())
+            }
             None => entry_name(),
         },
         EventKind::Followed => followed_label(event),
@@ -227,6 +332,8 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
     let opaque = match event.kind {
         EventKind::Inflated => Some(Opaque::Chart),
         EventKind::ByFunction => Some(Opaque::Function),
+        // The parts of a map have histories of their own.
+        EventKind::Merged => None,
         _ if place.is_none() && !is_origin && event.causes.is_empty() => Some(Opaque::Default),
         _ => None,
     };
@@ -257,7 +364,93 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
         because,
         opaque,
         decides: false,
+        never_seen: None,
     }
+}
+
+/// What the target of a patch, a patch itself or the `select` of a replacement asks for, one by one, with what met it.
+fn met(event: &Event, labels: &Labels) -> Vec<Because> {
+    let tree = tree_before(event.trace, event.index, event.resource);
+    let of_resource = |key: &str| {
+        let path: &[&str] = match key {
+            "kind" => &["kind"],
+            "apiVersion" | "group" | "version" => &["apiVersion"],
+            "name" => &["metadata", "name"],
+            "namespace" => &["metadata", "namespace"],
+            "labelSelector" => &["metadata", "labels"],
+            "annotationSelector" => &["metadata", "annotations"],
+            _ => return Span::NONE,
+        };
+        tree.and_then(|tree| tree.at(path.iter().copied())).map_or(Span::NONE, Node::span)
+    };
+    let mut all: Vec<Because> = Vec::new();
+    let mut add = |what: Option<String>, key: &str, text: Span| {
+        let what = what.unwrap_or_else(|| key.to_owned());
+        let is_known = |one: &Because| matches!(one, Because::Met { text: known, .. } if *known == text);
+        if !text.is_none() && !all.iter().any(is_known) {
+            all.push(Because::Met { what, text, met: of_resource(key) });
+        }
+    };
+    let entry = event.step.name_of(event.written).entry();
+    let mut has_target = false;
+    for cause in &event.causes {
+        match cause {
+            Cause::Matched { asked, .. } => {
+                let Some(node) = labels.node(*asked).filter(Node::is_map) else { continue };
+                // A patch without a target says itself what it is for.
+                if node.get("metadata").is_some() {
+                    continue;
+                }
+                let target = node.get("target").filter(|_| node.get("kind").is_none());
+                has_target |= target.is_some();
+                let is_patch =
+                    target.is_none() && (node.get("patch").is_some() || node.get("path").is_some());
+                let selector = target.unwrap_or(&node);
+                for field in selector.as_map().into_iter().flatten().filter(|_| !is_patch) {
+                    if let Some(key) = field.key.text().filter(|_| field.value.is_scalar()) {
+                        add(labels.path(field.value.span()), key, field.value.span());
+                    }
+                }
+            }
+            Cause::Copied { path, .. } => add(labels.path(*path), "fieldPaths", *path),
+            _ => {}
+        }
+    }
+    for cause in &event.causes {
+        let Cause::Merged { patch, aligned } = cause else { continue };
+        for (path, key) in [
+            (&["apiVersion"][..], "apiVersion"),
+            (&["kind"], "kind"),
+            (&["metadata", "name"], "name"),
+            (&["metadata", "namespace"], "namespace"),
+        ] {
+            let node = patch.at(path.iter().copied()).filter(|_| !has_target);
+            let what = format!("{entry}: {}", path.join("."));
+            node.into_iter().for_each(|node| add(Some(what.clone()), key, node.span()));
+        }
+        let change = event.step.change(event.resource).and_then(|change| change.after.as_ref());
+        let Some(after) = change else { continue };
+        let nodes = nodes_in_patch(patch, aligned, &after.node, &event.path);
+        for (depth, segment) in event.path.iter().enumerate() {
+            let (Segment::Index(_), Some(list), Some(item)) =
+                (segment, nodes.get(depth), nodes.get(depth + 1))
+            else {
+                continue;
+            };
+            if let Some((key, _)) = key_of(list, item, None)
+                && let Some(value) = item.get(key)
+            {
+                let list = shown(&after.node, &event.path[..depth]);
+                add(Some(format!("{entry}: {list}[{key}]")), "", value.span());
+            }
+        }
+    }
+    all
+}
+
+/// Whether a generator of data did it. What one takes away was in the data that it replaces.
+fn is_generator(event: &Event) -> bool {
+    matches!(event.step.name.field, StepField::ConfigMapGenerator | StepField::SecretGenerator)
 }
 
 /// What else an entry of `images:` sets: one part of an image is its name, another its tag or digest.
@@ -432,7 +625,7 @@ fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because>
             from.map(|from| copied(event.resource, &from))
         }
         Cause::Copied { source: None, .. } | Cause::Merged { .. } => None,
-        Cause::Rejected { .. } | Cause::Elsewhere { .. } => None,
+        Cause::Rejected { .. } | Cause::Elsewhere { .. } | Cause::OtherKind { .. } => None,
         // The place and the label of the event say it.
         Cause::Generated { .. } => None,
         Cause::Matched { asked, .. } => {
@@ -516,13 +709,19 @@ fn last_change(trace: &Trace, step: usize, track: Track) -> Option<(&ResourceId,
 }
 
 /// How the elements on the way to a field moved.
-fn elements(place: &Where, root: &Node, events: &[Event]) -> Vec<Moves> {
+fn elements(place: &Where, root: &Node, of: Option<Type>, events: &[Event]) -> Vec<Moves> {
     let mut all = Vec::new();
     for (depth, segment) in place.path.iter().enumerate() {
         let Segment::Index(now) = segment else { continue };
         let list = at(root, &place.path[..depth]);
         let item = list.and_then(|list| list.items().get(*now));
-        let key = list.zip(item).and_then(|(list, item)| key_of(list, item));
+        let of_list = place.path[..depth].iter().try_fold(of, |of, segment| {
+            Some(match segment {
+                Segment::Key(key) => of?.field(key),
+                Segment::Index(_) => of?.items(),
+            })
+        });
+        let key = list.zip(item).and_then(|(list, item)| key_of(list, item, of_list.flatten()));
         let written = item.map(Node::span).filter(|span| !span.is_none());
         let key_place = written.or_else(|| Some(item?.get(key.as_ref()?.0)?.span()));
         let mut moves = Vec::new();
@@ -544,7 +743,7 @@ fn elements(place: &Where, root: &Node, events: &[Event]) -> Vec<Moves> {
         }
         if !moves.is_empty() {
             all.push(Moves {
-                path: shown(root, &place.path[..depth]),
+                path: shown_of(root, of, &place.path[..depth]),
                 key: key.map(|(key, value)| (key.into(), value)),
                 place: key_place.unwrap_or(Span::NONE),
                 first,

@@ -68,6 +68,7 @@ pub fn explanation(answer: &Explanation, target: &str, sources: &Sources, hidden
             object.set("advice", Node::from(advice.collect::<Vec<_>>()));
         }
         set_place(&mut object, "place", miss.place, sources);
+        set_place(&mut object, "met", miss.met.unwrap_or(Span::NONE), sources);
         object
     });
     object.set("misses", Node::from(misses.collect::<Vec<_>>()));
@@ -148,8 +149,14 @@ fn entry(entry: &HistoryEntry, sources: &Sources, hidden: &Hidden) -> Node {
     } else {
         object.set("step", Node::null());
     }
+    // An entry as a whole says less than what in it is asked for.
+    let is_split = |whole: &Because| {
+        let Because::Condition { text: whole, .. } = whole else { return false };
+        entry.because.iter().any(|one| matches!(one, Because::Met { text, .. } if whole.holds(*text)))
+    };
+    let conditions = entry.because.iter().filter(|because| !is_split(because));
     let conditions: Vec<Node> =
-        entry.because.iter().filter_map(|because| condition(because, sources, hidden)).collect();
+        conditions.filter_map(|because| condition(because, sources, hidden)).collect();
     if !conditions.is_empty() {
         object.set("conditions", Node::from(conditions));
     }
@@ -169,6 +176,9 @@ fn entry(entry: &HistoryEntry, sources: &Sources, hidden: &Hidden) -> Node {
     }
     if entry.decides {
         object.set("decides", true);
+    }
+    if let Some(by) = entry.never_seen {
+        object.set("neverSeen", by as i64);
     }
     object
 }
@@ -190,7 +200,12 @@ fn through(because: &Because, sources: &Sources) -> Option<Node> {
 }
 
 fn condition(because: &Because, sources: &Sources, hidden: &Hidden) -> Option<Node> {
-    let Because::Condition { what, text } = because else { return None };
+    let none = Span::NONE;
+    let (what, text, met) = match because {
+        Because::Condition { what, text } => (what.as_ref(), text, &none),
+        Because::Met { what, text, met } => (Some(what), text, met),
+        _ => return None,
+    };
     sources.get(text.file)?;
     let mut object = Node::map();
     if let Some(what) = what {
@@ -198,6 +213,7 @@ fn condition(because: &Because, sources: &Sources, hidden: &Hidden) -> Option<No
     }
     object.set("text", hidden.slice(*text));
     set_place(&mut object, "place", *text, sources);
+    set_place(&mut object, "met", *met, sources);
     Some(object)
 }
 
@@ -240,7 +256,7 @@ fn reason(object: &mut Node, because: &Because, sources: &Sources, hidden: &Hidd
             }
             set_place(object, "probablyFrom", guess.unwrap_or(Span::NONE), sources);
         }
-        Because::Condition { .. } | Because::Through { .. } | Because::Also { .. } => {}
+        Because::Condition { .. } | Because::Met { .. } | Because::Through { .. } | Because::Also { .. } => {}
     }
 }
 

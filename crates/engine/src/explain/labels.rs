@@ -48,6 +48,11 @@ impl<'s> Labels<'s> {
         })
     }
 
+    /// The way to a condition at a place in a kustomization: also to what a target asks for.
+    pub(crate) fn condition(&self, place: Span) -> Option<String> {
+        way_to(&self.kustomization(place.file)?, place, &|_, _| false)
+    }
+
     /// The way to the value at a place in any file.
     pub(super) fn path(&self, place: Span) -> Option<String> {
         let documents = self.documents(place.file);

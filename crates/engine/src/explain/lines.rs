@@ -74,6 +74,11 @@ pub fn at_line(trace: &Trace, wanted: usize) -> Result<(FoundResource<'_>, Vec<S
     for (at, (track, seen)) in trace.result.iter().enumerate() {
         if at > 0 {
             number += 1;
+            if number == wanted {
+                let message = format!("line {wanted} is the `---` between two resources");
+                return Err(Diagnostic::error("explain-no-line", message)
+                    .help("name a line of a resource: the one before or after it"));
+            }
         }
         for line in lines(&seen.node)? {
             number += 1;

@@ -6,6 +6,7 @@ use super::find::{FieldPath, Where};
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, Segment};
 use crate::resource::Track;
+use crate::select::near_miss::with_article;
 
 /// An entry that might have changed a field and did not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,15 @@ pub struct Miss {
     pub advice: Vec<String>,
     /// The entry, or what is in its way: a resource of another namespace, a `reject`.
     pub place: Span,
+    /// Where the resource says what the entry does not match.
+    pub met: Option<Span>,
+}
+
+impl Miss {
+    /// What a warning says.
+    pub fn new(message: &str, advice: &[String], place: Span) -> Self {
+        Self { message: message.to_owned(), advice: advice.to_vec(), place, met: None }
+    }
 }
 
 /// What steps said that they did not do: a name that did not follow the resource of another namespace, a replacement that
@@ -50,7 +60,16 @@ fn collect(trace: &Trace, until: usize, track: Track, path: &[Segment], value: S
                         "the {} `{name}` of namespace `{namespace}` is called `{now}` now, but a name means only what is in its own namespace",
                         kind.kind
                     );
-                    found.push(Miss { message, advice: Vec::new(), place });
+                    found.push(Miss { message, advice: Vec::new(), place, met: None });
+                }
+                Cause::OtherKind { wanted, kind, name, now, place }
+                    if path.is_empty() || note.written == value && !value.is_none() =>
+                {
+                    let (wanted, kind) = (with_article(&wanted.kind), &kind.kind);
+                    let message = format!(
+                        "this field names {wanted}: the {kind} `{name}`, which is called `{now}` now, is not one"
+                    );
+                    found.push(Miss { message, advice: Vec::new(), place: *place, met: Some(note.written) });
                 }
                 Cause::Rejected { asked, paths } => {
                     let leads = |(_, text): &(Span, krm_yaml::Text)| {
@@ -63,7 +82,8 @@ fn collect(trace: &Trace, until: usize, track: Track, path: &[Segment], value: S
                     if paths.iter().any(leads) {
                         let message =
                             "this replacement would write it, but its `reject` leaves the resource out";
-                        found.push(Miss { message: message.into(), advice: Vec::new(), place: *asked });
+                        let (message, place) = (message.to_owned(), *asked);
+                        found.push(Miss { message, advice: Vec::new(), place, met: None });
                     }
                 }
                 _ => {}

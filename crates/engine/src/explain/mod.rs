@@ -11,6 +11,7 @@ pub mod json;
 mod labels;
 pub mod lines;
 mod misses;
+mod near;
 mod patched;
 mod references;
 mod removed;
@@ -20,14 +21,15 @@ pub mod text;
 pub(crate) use answer::Moment;
 pub use answer::{Because, ChangingStep, Explanation, HistoryEntry, Move, Moves, Opaque, State};
 pub use find::{
-    FieldPath, FoundResource, ResourceName, Where, each_scalar, locate, near_fields, resources,
-    shown as shown_path,
+    FieldPath, FoundResource, ResourceName, Where, all_resources, each_scalar, locate, near_fields,
+    resources, shown as shown_path,
 };
 pub use hidden::{Hidden, HiddenLines, difference_without_secrets, replaced, secrets_in};
 pub(crate) use hidden::{hidden_as, is_secret_value};
 pub use history::{HistoryOptions, changes_value, configured_at, explain, left_alone, read_from};
 pub use labels::Labels;
 pub use misses::{Miss, misses};
+pub use near::{Near, near_entries};
 pub use removed::removed_fields;
 pub use sites::{Part, Site, Sites};
 

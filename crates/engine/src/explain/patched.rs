@@ -1,10 +1,11 @@
 //! What in a patch is to blame: where it names a field, what removes it, and what moves the element that holds it.
 
-use krm_yaml::{Node, Span};
+use krm_yaml::{Node, Span, Text};
 
 use super::find::{in_patch, key_of};
 use crate::merge::Alignment;
 use crate::pipeline::trace::{Applied, Cause, Event, Segment, at, holds, nodes_in_patch, pointer};
+use crate::schema::Type;
 
 /// What removed a field, or the resource it was in.
 pub(super) struct Removal {
@@ -124,15 +125,18 @@ fn removed_in(patch: &Node, aligned: &Alignment, tree: &Node, path: &[Segment]) 
     if let Some(removal) = nodes.iter().rev().find_map(directive) {
         return Some(removal);
     }
-    let removed = |place: Span| Removal { place, how: "removed".to_owned() };
     let last = nodes.last()?;
     if let Some(place) = key_in(last, "$retainKeys") {
-        return Some(removed(place));
+        return Some(Removal { place, how: "`$retainKeys`".to_owned() });
     }
     let [.., above, _] = &nodes[..] else { return None };
     // A map leaves everything else in place.
     match &path[nodes.len() - 2] {
-        Segment::Key(key) if !last.is_map() => key_in(above, key).map(removed),
+        Segment::Key(key) if !last.is_map() => {
+            // A null takes the field away; anything else that is not a map takes the place of all that was there.
+            let how = if last.is_null() { format!("`{key}: null`") } else { format!("`{key}` replaced") };
+            key_in(above, key).map(|place| Removal { place, how })
+        }
         _ => None,
     }
 }
@@ -155,10 +159,18 @@ pub(super) fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize)
     for cause in &causes {
         let (Cause::Merged { patch, .. }, Some((before, after))) = (cause, lists) else { continue };
         let items: Vec<&Node> = in_patch(patch, list).into_iter().flat_map(Node::items).collect();
-        let name = |index: usize| key_of(after, after.items().get(index)?);
+        let name = |index: usize| key_of(after, after.items().get(index)?, of);
+        let declared = of.and_then(Type::merge_keys).unwrap_or_default();
+        // A patch names an element by the keys of its type, or by what people know it by.
         let in_patch = |index: usize| {
-            let (key, value) = name(index)?;
-            items.iter().find(|item| item.get(key).and_then(Node::text) == Some(&value)).copied()
+            let element = after.items().get(index)?;
+            let known = name(index).map(|(key, _)| key);
+            let keys: Vec<&str> = declared.iter().map(|key| &**key).chain(known).collect();
+            let says_same = |item: &&&Node, key: &&str| {
+                let text = item.get(key).and_then(Node::text);
+                text.is_some() && text == element.get(key).and_then(Node::text)
+            };
+            items.iter().find(|item| keys.iter().any(|key| says_same(item, key))).copied()
         };
         let places = event.trace.places_before(before.items(), after.items(), of);
         if now < was
@@ -173,6 +185,18 @@ pub(super) fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize)
             new.iter().filter_map(|index| name(*index)).map(|(_, name)| format!("`{name}`")).collect();
         if let (Some(first), false) = (new.iter().find_map(|index| in_patch(*index)), names.is_empty()) {
             return (first.span(), format!("puts {} in front", names.join(", ")));
+        }
+        // Those in front of it that are gone.
+        let is_gone = |index: &usize| !places.contains(&Some(*index));
+        let gone: Vec<usize> = (0..was).filter(is_gone).collect();
+        let names: Vec<(&str, Text)> =
+            gone.iter().filter_map(|index| key_of(before, before.items().get(*index)?, of)).collect();
+        let by = |(key, name): &(&str, Text)| {
+            items.iter().find(|item| item.get(key).and_then(Node::text) == Some(name))
+        };
+        if let (Some(first), true) = (names.iter().find_map(by), now + gone.len() == was) {
+            let names: Vec<String> = names.iter().map(|(_, name)| format!("`{name}`")).collect();
+            return (first.span(), format!("removes {}, which was in front", names.join(", ")));
         }
     }
     let operations = operations(&causes);

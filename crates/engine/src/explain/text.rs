@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use krm_function::annotations::LOCAL_CONFIG;
-use krm_yaml::{Node, Sources, Span, sanitize};
+use krm_yaml::{Node, Sources, Span, Tag, sanitize};
 
 use super::answer::{Because, Explanation, HistoryEntry, Moves, State};
 use super::find::shown;
@@ -33,13 +33,27 @@ pub fn line_of(span: Span, sources: &Sources) -> Option<String> {
     Some(format!("{}:{}", source.name(), source.position(span.start as usize).line))
 }
 
-/// A value in one line: scalars as they are, others as JSON.
+/// A value in one line: scalars as they are, others as JSON. A text that would be read as a number or as a truth value is
+/// in quotes, as in the result.
 pub fn value(node: &Node) -> String {
     let text = match node.text() {
+        Some(text) if let Some(quoted) = in_quotes(node, text) => quoted,
         Some(text) => text.trim_end_matches('\n').replace('\n', "\\n"),
         None => krm_yaml::json::compact(node),
     };
     sanitize::inert(&sanitize::beginning(&text)).into_owned()
+}
+
+/// A text as the build prints it, if that takes quotes so that it is not read as something else.
+fn in_quotes(node: &Node, text: &str) -> Option<String> {
+    let is_text = node.tag() == Tag::Str && !text.is_empty();
+    if !is_text || text.len() > SHORT || text.contains(['\n', '"', '\\']) {
+        return None;
+    }
+    let mut printed = String::new();
+    krm_yaml::try_canonical_into(node, &mut printed).ok()?;
+    let printed = printed.trim_end_matches('\n');
+    printed.starts_with('"').then(|| printed.to_owned())
 }
 
 /// A history. Of what a step did to a map or a list, up to `most` parts are listed.
@@ -84,7 +98,12 @@ pub fn explanation(answer: &Explanation, sources: &Sources, most: usize) -> Stri
         }
         text.push_str(&values(entry, &shown, most));
         for because in &entry.because {
-            text.push_str(&reason(because, 7, sources));
+            // Of a resource as a whole, the step has done something to its name.
+            let is_of_part = entry.event == EventKind::Merged && matches!(because, Because::Hash { .. });
+            if is_of_part {
+                text.push_str("       the hash is that of\n");
+            }
+            text.push_str(&reason(because, if is_of_part { 9 } else { 7 }, sources));
             if matches!(because, Because::Also { .. }) && entry.decides {
                 text.pop();
                 text.push_str(EDIT);
@@ -147,13 +166,16 @@ pub fn steps(answer: &Explanation, sources: &Sources, labels: &Labels, hidden: &
     if !conditions.is_empty() {
         text.push_str("\n  It has this value because of\n");
     }
-    for (place, one) in &conditions {
-        let (what, said) = match one {
-            Site::Text(span) => (labels.field(*span).unwrap_or_default(), quoted(*span, hidden)),
-            _ => (String::new(), String::new()),
-        };
+    let named = |site: &Site| match site {
+        Site::Text(span) => labels.condition(*span).unwrap_or_default(),
+        _ => String::new(),
+    };
+    let names: Vec<String> = conditions.iter().map(|(_, one)| named(one)).collect();
+    let second = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    for ((place, one), what) in conditions.iter().zip(&names) {
+        let said = if let Site::Text(span) = one { quoted(*span, hidden) } else { String::new() };
         let said = sanitize::inert(&sanitize::beginning(&said)).into_owned();
-        let line = format!("     {place:<width$}  {what:<24} {said}");
+        let line = format!("     {place:<width$}  {what:<second$}  {said}");
         let _ = writeln!(text, "{}", line.trim_end());
     }
     if !answer.left_alone.is_empty() {
@@ -246,7 +268,7 @@ fn parts(entry: &HistoryEntry, changed: &[Difference], most: usize) -> String {
         };
         let what = match (part.kind, said(&part.before), said(&part.after)) {
             (ChangeKind::Added, _, now) => format!("added {now}"),
-            (ChangeKind::Removed, _, _) => "removed".to_owned(),
+            (ChangeKind::Removed, was, _) => format!("removed {was}"),
             (ChangeKind::Moved, _, _) => "in another order".to_owned(),
             (_, was, now) if was.is_empty() || now.is_empty() => "changed".to_owned(),
             (_, was, now) if was == now => format!("{was} → {now} (changed)"),
@@ -392,7 +414,7 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
         Because::Through { what, place: at } => {
             place(*at, sources).map_or_else(String::new, |at| format!("{pad}through the {what} at {at}\n"))
         }
-        Because::Condition { .. } => String::new(),
+        Because::Condition { .. } | Because::Met { .. } => String::new(),
         Because::Chart { chart: one } => {
             let chart = chart(one);
             let chart = sanitize::inert(&chart);
@@ -452,22 +474,14 @@ fn element(moves: &Moves, sources: &Sources) -> String {
 
 /// What a step writes and a later one takes away again is never seen.
 fn dead_writes(answer: &Explanation) -> String {
-    let Some((last, earlier)) = answer.history.split_last() else { return String::new() };
-    if !matches!(last.event, EventKind::Removed | EventKind::Deleted | EventKind::Dropped) {
-        return String::new();
-    }
-    if answer.field.is_empty() {
-        return String::new();
-    }
-    let writes = earlier.iter().enumerate().filter(|(_, entry)| {
-        matches!(entry.event, EventKind::Set | EventKind::Merged | EventKind::Copied) && entry.step.is_some()
-    });
-    let lines = writes.map(|(number, _)| {
-        format!(
-            "  note: what step {} writes is never seen: step {} removes it\n",
-            number + 1,
-            answer.history.len()
-        )
+    let lines = answer.history.iter().enumerate().filter_map(|(at, entry)| {
+        let by = entry.never_seen?;
+        let what = match answer.history.get(by)?.after.is_some() {
+            true => "overwrites",
+            false => "removes",
+        };
+        let (at, by) = (at + 1, by + 1);
+        Some(format!("  note: what step {at} writes is never seen: step {by} {what} it\n"))
     });
     lines.collect()
 }
@@ -524,6 +538,8 @@ pub enum Cell {
 
 /// A line for each target.
 pub fn side_by_side(answers: &[(&str, Cell)], sources: &Sources) -> String {
+    // A field with `*` may be several of a folder, which only their paths tell apart.
+    let is_several = answers.windows(2).any(|pair| pair[0].0 == pair[1].0);
     let rows: Vec<[String; 4]> = answers
         .iter()
         .map(|(target, cell)| {
@@ -539,6 +555,7 @@ pub fn side_by_side(answers: &[(&str, Cell)], sources: &Sources) -> String {
             };
             let last = answer.history.last();
             let at = last.and_then(|last| place(last.place, sources)).unwrap_or_default();
+            let now = if is_several { format!("{}: {now}", answer.field) } else { now };
             [(*target).to_owned(), now, at, last.map(|last| last.label.clone()).unwrap_or_default()]
         })
         .collect();

@@ -55,7 +55,7 @@ pub fn page(trace: &Trace, sources: &Sources, wanted: &Wanted) -> Page {
     let labels = Labels::new(sources);
     let hidden = Hidden::of([trace], sources, wanted.show_secrets, wanted.mask);
     let flat = Flat::new(trace, &labels, sources, &hidden);
-    let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: wanted.depth };
+    let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: wanted.depth, conditions: false };
     let drafts: Vec<_> = flat.chains.par_iter().map(|chain| resources::draft(chain, &flat, with)).collect();
     let mut tables = Tables::new(sources, &hidden, wanted.home, wanted.target);
     let start = wanted.start.as_ref().and_then(|(track, path)| {

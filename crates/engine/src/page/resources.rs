@@ -281,6 +281,8 @@ impl Drafting<'_> {
             Because::Condition { text, .. } => {
                 DraftWhy { text: "it acts because this matched".to_owned(), place: *text, events: Vec::new() }
             }
+            // The whole entry is linked.
+            Because::Met { .. } => return None,
             Because::Chart { chart: one } => {
                 let text = format!("the chart {}; krm cannot look inside", chart(one));
                 DraftWhy { text, place: Span::NONE, events: Vec::new() }

@@ -356,6 +356,11 @@ pub(super) fn base64(bytes: &[u8]) -> String {
     lines
 }
 
+/// What a Secret holds in base64, if it is text.
+pub(crate) fn decoded(base64: &str) -> Option<String> {
+    String::from_utf8(krm_yaml::binary::decode(base64)?).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -44,7 +44,7 @@ pub(crate) mod vars;
 pub(crate) use annotations::Annotations;
 pub(crate) use config::TransformerConfig;
 pub(crate) use config_map::ConfigMapGenerator;
-pub(crate) use generator::{GeneratorArgs, GeneratorOptions};
+pub(crate) use generator::{GeneratorArgs, GeneratorOptions, decoded};
 pub(crate) use hash::Hash;
 pub(crate) use helm_chart::{HelmCharts, home_of_chart};
 pub(crate) use iam_policy::IamPolicy;

@@ -274,8 +274,24 @@ impl<'r> Referrer<'r> {
     fn note_elsewhere(&self, field: &Node, name: &str, kind: &Gvk) {
         for (_, at) in self.names.by_name.get(name).into_iter().flatten() {
             let other = &self.names.all[*at as usize];
-            let was = other.previous_ids().iter().any(|id| id.name == name && id.gvk.fits(kind));
-            if was && other.name() != name && other.track != self.resource.track {
+            if other.name() == name || other.track == self.resource.track {
+                continue;
+            }
+            let was = |is_kind: bool| {
+                other.previous_ids().iter().any(|id| id.name == name && id.gvk.fits(kind) == is_kind)
+            };
+            // Of a few kinds, every resource of an application may have one name; a generated one has its own.
+            let is_near = other.needs_hash || self.names.by_name.get(name).is_some_and(|all| all.len() == 1);
+            if !was(true) && was(false) && is_near {
+                self.cx.note(self.resource.track, field.span(), || Cause::OtherKind {
+                    wanted: kind.clone(),
+                    kind: other.gvk().clone(),
+                    name: name.into(),
+                    now: other.name().into(),
+                    place: other.span(),
+                });
+            }
+            if was(true) {
                 self.cx.note(self.resource.track, field.span(), || Cause::Elsewhere {
                     kind: other.gvk().clone(),
                     target: other.track,

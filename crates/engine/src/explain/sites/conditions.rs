@@ -54,6 +54,12 @@ impl Sites<'_> {
                 }
                 Cause::Called { config, place, .. } => {
                     conditions.extend(self.within(*place));
+                    let written = self.with_span(*place).zip(config.as_ref());
+                    if let Some((written, config)) = written {
+                        overridden(&written, config, &mut |span| {
+                            conditions.remove(&Site::Text(span));
+                        });
+                    }
                     config.iter().for_each(|config| {
                         scalars(config, &mut |at| {
                             conditions.extend((!at.is_none()).then_some(Site::Text(at)))
@@ -87,7 +93,27 @@ impl Sites<'_> {
         let documents = self.labels.documents(place.file);
         if !is_kustomization(source.name()) {
             if let Some(config) = documents.iter().find(|node| node.span().holds(place)) {
-                scalars(config, &mut |span| conditions.extend([Site::Text(span)]));
+                match config.get("kind").and_then(Node::text) {
+                    // The other entries of a list of functions are other steps.
+                    Some(kind @ (COMPOSITION | KPTFILE)) => {
+                        for key in ["apiVersion", "kind", "transformersFrom", "transformerOrder"] {
+                            let node = config.get(key).filter(|_| kind == COMPOSITION || key.len() < 11);
+                            conditions.extend(node.into_iter().flat_map(|node| self.within(node.span())));
+                        }
+                        let mut called = step.causes(event.resource, event.written);
+                        let pipeline = config.get("pipeline");
+                        let lists =
+                            ["mutators", "validators"].into_iter().filter_map(|key| pipeline?.get(key));
+                        let mut functions = lists.flat_map(Node::items);
+                        match functions.find(|function| function.span().holds(place)) {
+                            Some(function) => conditions.extend(self.within(function.span())),
+                            // What a function of a Composition gets is known with what overrides make of it.
+                            None if called.any(|cause| matches!(cause, Cause::Called { .. })) => {}
+                            None => conditions.extend(self.within(place)),
+                        }
+                    }
+                    _ => scalars(config, &mut |span| conditions.extend([Site::Text(span)])),
+                }
                 let path = config.get("targetFilePath").and_then(Node::text);
                 conditions.extend(path.and_then(|path| self.file(place, path)));
             }
@@ -255,6 +281,22 @@ pub(super) fn directives(node: &Node, conditions: &mut FxHashSet<Site>) {
         }
     }
     node.items().iter().for_each(|item| directives(item, conditions));
+}
+
+/// The kinds of documents that list functions.
+const COMPOSITION: &str = "Composition";
+const KPTFILE: &str = "Kptfile";
+
+/// What is written of a configuration and is not what its program gets, since something else took its place.
+fn overridden(written: &Node, config: &Node, see: &mut dyn FnMut(Span)) {
+    for entry in written.as_map().into_iter().flatten() {
+        let Some(now) = entry.key.text().and_then(|key| config.get(key)) else { continue };
+        match (entry.value.is_map() && now.is_map(), entry.value.span() == now.span()) {
+            (true, _) => overridden(&entry.value, now, see),
+            (false, false) if !now.span().is_none() => scalars(&entry.value, see),
+            _ => {}
+        }
+    }
 }
 
 /// The scalars of an entry apart from those that are values.

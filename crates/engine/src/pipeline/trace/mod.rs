@@ -269,6 +269,19 @@ pub enum Cause {
         /// Where it is written.
         place: Span,
     },
+    /// A name did not follow a resource that once was called so, since that is of another kind than the field means.
+    OtherKind {
+        /// The kind that the field means.
+        wanted: Gvk,
+        /// The kind of that resource.
+        kind: Gvk,
+        /// The name that is written.
+        name: Text,
+        /// What that resource is called now.
+        now: Text,
+        /// Where it is written.
+        place: Span,
+    },
     /// A condition under which the step acted: what was asked for, and the text that met it.
     Matched {
         /// The criterion, such as the name of an image.
