@@ -249,6 +249,14 @@ fn a_command_hears_what_changed() {
     let mut krm = Watching::krm(&dir, &["a", "b", "-o", "out/", "--exec", command]);
     write(&dir, &[("a/kustomization.yaml", "resources: [../base]\nnamePrefix: x-\n")]);
     krm.wait_for(" → 1 of 2 targets");
+    let runs = || {
+        let names = std::fs::read_dir(&dir).unwrap().flatten().map(|entry| entry.file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("heard.")).count()
+    };
+    let end = Instant::now() + Duration::from_secs(30);
+    while runs() == 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     write(&dir, &[("b/kustomization.yaml", "resources: [../base]\nnamePrefix: y-\n")]);
     krm.wait_for(" → 1 of 2 targets");
     // Nothing is said while a target fails; what changed meanwhile is part of the next news.
@@ -367,4 +375,32 @@ fn a_page_is_kept_up_to_date() {
     write(&dir, &[("base/web.yaml", &(service("web") + "spec:\n  type: NodePort\n"))]);
     krm.wait_for(" → 1 of 1 target");
     assert!(std::fs::read_to_string(dir.join("page.html")).unwrap().contains("NodePort"));
+}
+
+#[test]
+fn a_target_that_fails_does_not_keep_others_back() {
+    let dir = tree("others");
+    write(&dir, &[("b/kustomization.yaml", "resources: [no.yaml]\n")]);
+    let mut krm = Watching::krm(&dir, &["a", "b", "-o", "out/"]);
+    assert!(output(&dir, "a.yaml").contains("name: a-web"), "it is written though the other fails");
+    assert!(!dir.join("out/b.yaml").exists());
+    write(&dir, &[("a/kustomization.yaml", "resources: [../base]\nnamePrefix: x-\n")]);
+    let line = krm.wait_for(" → ");
+    assert!(line.contains("1 of 2 targets, 1 field; b does not build, "), "{line}");
+    assert!(output(&dir, "a.yaml").contains("name: x-web"));
+    write(&dir, &[("b/kustomization.yaml", "resources: [../base]\nnamePrefix: b-\n")]);
+    krm.wait_for("builds again");
+    assert!(output(&dir, "b.yaml").contains("name: b-web"));
+}
+
+#[test]
+fn a_target_that_is_gone_is_waited_for() {
+    let dir = tree("target");
+    let mut krm = Watching::krm(&dir, &["a", "b", "-o", "out/"]);
+    std::fs::remove_dir_all(dir.join("b")).unwrap();
+    krm.wait_for("does not build");
+    assert!(output(&dir, "b.yaml").contains("name: b-web"), "the last result stays");
+    write(&dir, &[("b/kustomization.yaml", "resources: [../base]\nnamePrefix: c-\n")]);
+    krm.wait_for("builds again");
+    assert!(output(&dir, "b.yaml").contains("name: c-web"));
 }

@@ -15,7 +15,7 @@ use krm_engine::{
 use rustc_hash::FxHashMap;
 
 use super::after_change::{self, Messenger, News};
-use super::{files, output, world_and_options};
+use super::{Destination, files, output, world_and_options};
 use crate::cli::BuildArgs;
 use crate::commands::diff;
 use crate::os::{self, Disk, Watch};
@@ -43,7 +43,7 @@ struct Watching<'a> {
     written: BTreeMap<PathBuf, String>,
     /// To the command that wants to know.
     messenger: Option<Messenger>,
-    /// News that was not sent yet: nothing is published while a target fails.
+    /// News that was not sent yet, because it was not published yet.
     news: News,
 }
 
@@ -134,7 +134,7 @@ impl Watching<'_> {
         let read: Vec<PathBuf> = changed.iter().filter(|path| inputs.contains(*path)).cloned().collect();
         let changed = if read.is_empty() { changed } else { &read[..] };
         let fails = self.targets.iter().any(|target| target.fails);
-        let is_new = fields > 0 || (failed_before && !fails);
+        let is_new = !results.is_empty() || (failed_before && !fails);
         let files = if is_new { self.publish()? } else { 0 };
         if fields == 0 && !fails && !failed_before && files == 0 {
             return Ok(false);
@@ -144,6 +144,11 @@ impl Watching<'_> {
             if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
         };
         let said = match (fails, failed_before) {
+            // What others do does not keep a result back.
+            (true, _) if is_new => {
+                let stays = if self.is_apart() { "" } else { "; the last result stays" };
+                format!("{}; {}{stays}", count(fields, "field"), self.failing())
+            }
             (true, _) => "does not build; the last result stays".to_owned(),
             (false, true) => format!("builds again, {}", count(fields, "field")),
             (false, false) => count(fields, "field"),
@@ -174,9 +179,25 @@ impl Watching<'_> {
         let here = self.here();
         self.news.files.extend(changed.iter().map(|file| relative(file, &here)));
         self.news.targets.extend(results);
-        if !fails && !self.news.targets.is_empty() {
+        if (!fails || self.is_apart()) && !self.news.targets.is_empty() {
             // The thread listens as long as there is a messenger.
             let _ = messenger.send(std::mem::take(&mut self.news));
+        }
+    }
+
+    /// Whether each target is written to a file of its own, whatever becomes of others.
+    fn is_apart(&self) -> bool {
+        let destination = Destination::of(self.args, &self.args.targets);
+        self.args.html.is_none() && matches!(destination, Ok(Destination::FilePerTarget(_)))
+    }
+
+    /// Which targets fail, in a few words.
+    fn failing(&self) -> String {
+        let all: Vec<&str> =
+            self.targets.iter().filter(|target| target.fails).map(|target| target.name.as_str()).collect();
+        match &all[..] {
+            [one] => format!("{one} does not build"),
+            all => format!("{} and {} more do not build", all[0], all.len() - 1),
         }
     }
 
@@ -239,9 +260,10 @@ impl Watching<'_> {
         rebuilt
     }
 
-    /// Prints or writes the results, unless a target fails: then the last ones stay. Gives how many files were written.
+    /// Prints or writes the results. If a target fails, its last one stays; and so do all that are written together.
+    /// Gives how many files were written.
     fn publish(&mut self) -> Result<usize> {
-        if self.targets.iter().any(|target| target.fails) {
+        if self.targets.iter().any(|target| target.fails) && !self.is_apart() {
             return Ok(0);
         }
         if let Some(file) = &self.args.html {
@@ -255,7 +277,15 @@ impl Watching<'_> {
             }
             return Ok(0);
         };
-        let all: BTreeMap<PathBuf, String> = files(path, self.args, &done)?.into_iter().collect();
+        let all: BTreeMap<PathBuf, String> = match self.is_apart() {
+            true => {
+                let names = output::file_names(&self.args.targets)?.into_iter().map(|name| path.join(name));
+                let good =
+                    names.zip(&self.targets).filter_map(|(name, target)| Some((name, target.good.as_ref()?)));
+                good.map(|(name, items)| Ok((name, emit([items])?.concat()))).collect::<Result<_>>()?
+            }
+            false => files(path, self.args, &done)?.into_iter().collect(),
+        };
         let changed = all.iter().filter(|(file, text)| self.written.get(*file) != Some(*text));
         let changed: Vec<(PathBuf, String)> =
             changed.map(|(file, text)| (file.clone(), text.clone())).collect();

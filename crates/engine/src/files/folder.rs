@@ -90,7 +90,13 @@ impl Folder {
         let root = match target.trim() {
             // Most likely an unset variable in a script: it must not mean the current folder.
             "" => return Err(no_target(&world, target)),
-            _ => world.real_path(&shown).map_err(|_| no_target(&world, target))?,
+            _ => world.real_path(&shown).map_err(|_| {
+                // What waits for it knows it by its whole path.
+                if let Ok(here) = files.world.real_path(Path::new(".")) {
+                    dependencies.looked(&clean(&here.join(&shown)), Found::Nothing);
+                }
+                no_target(&world, target)
+            })?,
         };
         if !world.is_dir(&root) {
             return Err(target_is_file(target));
