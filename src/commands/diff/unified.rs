@@ -50,13 +50,33 @@ pub fn text(
         };
         let head = |sign: &str, side: &str, name: &str, outcome: &Outcome| match outcome {
             Outcome::Missing => format!("{sign} /dev/null\n"),
-            _ => format!("{sign} {side}/{name}.yaml\n"),
+            _ => format!("{sign} {}\n", quoted(&format!("{side}/{name}.yaml"))),
         };
         out.push_str(&head("---", "a", old_name, &one.from));
         out.push_str(&head("+++", "b", new_name, &one.to));
         out.push_str(&hunks);
     }
     Ok(out)
+}
+
+/// A name as git writes it: in quotes if there are characters that cannot be in a line, with a tab after one with a space.
+fn quoted(name: &str) -> String {
+    let is_special = |c: char| c.is_ascii_control() || matches!(c, '"' | '\\');
+    if !name.contains(is_special) {
+        return if name.contains(' ') { format!("{name}\t") } else { name.to_owned() };
+    }
+    let mut out = String::from("\"");
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_ascii_control() => out.push_str(&format!("\\{:03o}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }
 
 fn rendered(nodes: &[Node]) -> Result<String> {
@@ -108,4 +128,16 @@ fn masked(
         })
     };
     own.iter().map(mask).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_written_as_git_writes_them() {
+        assert_eq!(quoted("a/é.yaml"), "a/é.yaml");
+        assert_eq!(quoted("a/b c.yaml"), "a/b c.yaml\t");
+        assert_eq!(quoted("a/\"b\n\u{1b}\\.yaml"), r#""a/\"b\n\033\\.yaml""#);
+    }
 }
