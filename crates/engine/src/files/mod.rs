@@ -38,7 +38,9 @@ pub fn relative(path: &Path, folder: &Path) -> String {
     let shared = path.components().zip(folder.components()).take_while(|(a, b)| a == b).count();
     let up = folder.components().skip(shared).map(|_| Component::ParentDir);
     let way: PathBuf = up.chain(path.components().skip(shared)).collect();
-    way.to_string_lossy().replace('\\', "/")
+    let way = way.to_string_lossy();
+    // Elsewhere it is a character like any other.
+    if cfg!(windows) { way.replace('\\', "/") } else { way.into_owned() }
 }
 
 #[cfg(test)]
@@ -52,6 +54,8 @@ mod tests {
             ("/a/b/c", "/a/d", "../b/c"),
             ("/x", "/a/b", "../../x"),
             ("/a/b", "/a/b", ""),
+            #[cfg(not(windows))]
+            ("/a/b\\c", "/a", "b\\c"),
         ] {
             assert_eq!(relative(Path::new(path), Path::new(folder)), way);
         }
