@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use krm_engine::diff::{Given, Outcome, Side};
-use krm_engine::files::clean;
+use krm_engine::files::{KUSTOMIZATION_FILES, clean};
 use krm_engine::workspace::Workspace;
-use krm_engine::{Diagnostic, Result, Session, Sources, World};
+use krm_engine::{COMPOSITION_FILES, Diagnostic, Result, Session, Sources, World};
 use rayon::prelude::*;
 
 use super::{Compared, DiffArgs, is_layer, meant, no_target};
@@ -47,13 +47,19 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
     let from = side(&range.from, report::sources())?;
     let to = side(&range.to, report.sources.clone())?;
     let changed = git.changed(&range)?;
-    let targets = targets(&folders, [&from, &to])?;
+    let mut targets = targets(&folders, [&from, &to])?;
+    if folders.is_empty() {
+        leave_out_ignored(&mut targets, [&from, &to], &git)?;
+    }
     let lock = changed.iter().find(|path| path.file_name().is_some_and(|name| name == lockfile::NAME));
     // What addresses mean may be another thing now, in any target.
-    let reached: BTreeSet<String> = match args.all || lock.is_some() {
+    let mut reached: BTreeSet<String> = match args.all || lock.is_some() {
         true => targets.iter().cloned().collect(),
         false => [&from, &to].into_iter().flat_map(|side| side.reached(&targets, &changed)).collect(),
     };
+    // What comes or goes is a change, whatever git thinks of its files.
+    let is_one_sided = |target: &&String| is_layer(&*from.world, target) != is_layer(&*to.world, target);
+    reached.extend(targets.iter().filter(is_one_sided).cloned());
     let given: Vec<Given> = targets
         .par_iter()
         .map(|target| match reached.contains(target) {
@@ -99,7 +105,7 @@ fn words(args: &DiffArgs, git: &Git) -> Result<(Range, Vec<String>)> {
     let mut words = args.words.clone();
     let mut range = None;
     if let Some(first) = words.first() {
-        let is_folder = Path::new(first).exists();
+        let is_folder = Path::new(first).is_dir() && !git.is_bare();
         let is_range = first.contains("..") && !first.split('/').any(|part| part == "..");
         let is_revision = is_range || git.is_revision(first);
         match (is_folder, is_revision) {
@@ -164,8 +170,19 @@ fn targets(folders: &[String], sides: [&Built; 2]) -> Result<Vec<String>> {
     }
     for folder in folders {
         let mut found = BTreeSet::new();
+        let mut outside = 0;
         for side in sides {
-            found.extend(meant(&*side.world, folder)?);
+            let all = meant(&*side.world, folder)?;
+            let (inside, others): (Vec<String>, Vec<String>) = all.into_iter().partition(|target| {
+                side.world.real_path(Path::new(target)).is_ok_and(|real| real.starts_with(&side.root))
+            });
+            found.extend(inside);
+            outside += others.len();
+        }
+        if found.is_empty() && outside > 0 {
+            let message = format!("`{folder}` is not in this repository");
+            return Err(Diagnostic::error("diff-no-target", message)
+                .help("revisions are compared inside a repository; folders are with `--overlays DIR DIR`"));
         }
         if found.is_empty() {
             return Err(no_target(folder, ", on neither side"));
@@ -173,6 +190,26 @@ fn targets(folders: &[String], sides: [&Built; 2]) -> Result<Vec<String>> {
         targets.extend(found);
     }
     Ok(targets.into_iter().collect())
+}
+
+/// Leaves out targets that only the working tree has and that are no part of it: those that git ignores, and those of another
+/// repository in it.
+fn leave_out_ignored(targets: &mut Vec<String>, [from, to]: [&Built; 2], git: &Git) -> Result<()> {
+    let is_new = |target: &String| !is_layer(&*from.world, target);
+    if to.revision.is_some() || !targets.iter().any(is_new) {
+        return Ok(());
+    }
+    let ignored: BTreeSet<PathBuf> = git.ignored()?.into_iter().collect();
+    let is_other = |target: &String| {
+        let folder = to.world.real_path(Path::new(target)).unwrap_or_default();
+        let files = KUSTOMIZATION_FILES.iter().chain(&COMPOSITION_FILES).map(|name| folder.join(name));
+        let mut files = files.filter(|file| to.world.is_file(file));
+        let above = || folder.ancestors().take_while(|above| *above != git.top());
+        above().any(|folder| ignored.contains(folder) || folder.join(".git").exists())
+            || files.all(|file| ignored.contains(&file))
+    };
+    targets.retain(|target| !is_new(target) || !is_other(target));
+    Ok(())
 }
 
 impl Built {
@@ -219,11 +256,9 @@ impl Built {
         let named = source.slice(place).trim_matches(['"', '\'']);
         let path = clean(&Path::new(source.name()).parent()?.join(named));
         let folder = self.revision.as_ref()?.submodule(&path)?;
-        let message = format!(
-            "`{named}` is in the submodule `{}`, whose files are not in {}",
-            folder.display(),
-            self.name
-        );
+        // Without the name of the revision: it is the same on both sides.
+        let message =
+            format!("`{named}` is in the submodule `{}`, whose files no revision holds", folder.display());
         Some(Diagnostic::error("git-submodule", message).at(place).help(
             "a revision holds the commit of a submodule, not its files; include them by the address of their repository, with `?ref=`, to compare revisions",
         ))

@@ -106,6 +106,10 @@ impl Git {
         if let Some((a, b)) = text.split_once("..") {
             return Ok(Range { from: self.side(&or_head(a))?, to: self.side(&or_head(b))? });
         }
+        // As git means it: the commit alone.
+        if let Some(commit) = text.strip_suffix("^!") {
+            return Ok(Range { from: self.side(&format!("{commit}^"))?, to: self.side(commit)? });
+        }
         let from = self.side(&or_head(text))?;
         if self.bare {
             return Err(Diagnostic::error("no-work-tree", "a bare repository has no files to compare with")
@@ -116,7 +120,7 @@ impl Git {
 
     /// Whether a text names a revision.
     pub fn is_revision(&self, text: &str) -> bool {
-        self.side(text).is_ok()
+        self.side(text.strip_suffix("^!").unwrap_or(text)).is_ok()
     }
 
     fn side(&self, name: &str) -> Result<Side> {
@@ -127,8 +131,17 @@ impl Git {
         if name.starts_with('-') || name.contains('\n') {
             return Err(unknown());
         }
-        let tree = format!("{name}^{{tree}}");
-        if name.contains(['{', ':']) {
+        // What is searched for by its message is all of the text.
+        let found = match name.starts_with(":/") {
+            true => String::from_utf8_lossy(
+                &run(&self.top, &["rev-parse", "--verify", name]).map_err(|_| unknown())?,
+            )
+            .trim()
+            .to_owned(),
+            false => name.to_owned(),
+        };
+        let tree = format!("{found}^{{tree}}");
+        if found.contains(['{', ':']) {
             // An upstream or an entry of the log that does not exist makes the process that holds the objects end; one that
             // only looks for it says why.
             run(&self.top, &["rev-parse", "--verify", &tree])
@@ -140,9 +153,26 @@ impl Git {
         }
     }
 
+    /// Whether there is no working tree.
+    pub fn is_bare(&self) -> bool {
+        self.bare
+    }
+
     /// The folder of the working tree.
     pub fn top(&self) -> &Path {
         &self.top
+    }
+
+    /// What git does not look at in the working tree: what it ignores, folders as a whole. Absolute paths.
+    pub fn ignored(&self) -> Result<Vec<PathBuf>> {
+        let args = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"];
+        let names = run(&self.top, &args)?;
+        let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        let path = |name: &[u8]| {
+            let name = name.strip_suffix(b"/").unwrap_or(name);
+            self.top.join(PathBuf::from(os_string(name.to_vec())))
+        };
+        Ok(names.map(path).collect())
     }
 
     /// The files of a side. What is fetched follows the lock file of that side.
