@@ -30,6 +30,12 @@ pub fn against(args: &DiffArgs, path: &str, report: &Report) -> Result<Compared>
         true => roots(report)?,
         false => vec![".".to_owned()],
     };
+    if targets.len() > 1 && !is_folder {
+        let message = format!("{} folders are to be compared with one result", targets.len());
+        return Err(Diagnostic::error("diff-against-one", message).help(
+            "name one folder, or pass `--against` a folder with a file for each, as `krm build -o DIR` writes it",
+        ));
+    }
     let schema = Schema::of(build::options(&args.flags)?.kubernetes);
     let read = |path: &str| -> Result<Outcome> {
         let files = input::read(path, input::YAML_AND_JSON, &report.sources)?;
@@ -101,21 +107,29 @@ pub fn with(args: &DiffArgs, command: &str, report: &Report) -> Result<Compared>
         None => roots(report)?,
         Some(_) => named(args)?,
     };
-    let Some((program, words)) = shlex::split(command).and_then(|words| {
-        let (program, words) = words.split_first()?;
-        Some((program.clone(), words.to_vec()))
-    }) else {
-        return Err(Diagnostic::error("diff-with", "no program is named to compare with")
-            .help("write it as you would in a shell: `--with 'kustomize build'`"));
+    let wrong = |message: &str| {
+        Diagnostic::error("diff-with", message)
+            .help("write it as you would in a shell: `--with 'kustomize build'`")
+    };
+    let words = shlex::split(command).ok_or_else(|| wrong("a quote in the command is never closed"))?;
+    let Some((program, words)) = words.split_first() else {
+        return Err(wrong("no program is named to compare with"));
     };
     let schema = Schema::of(build::options(&args.flags)?.kubernetes);
     let run = |target: &String| -> Result<Outcome> {
-        Ok(match output(&program, &words, target) {
+        Ok(match output(program, words, target) {
             Ok(text) => {
                 let source = Source::detached(command, text.as_str());
                 match krm_yaml::parse(&source) {
                     Ok(documents) => {
-                        Outcome::Rendered(resources(documents.iter().map(|document| &document.root), &schema))
+                        let roots = || documents.iter().map(|document| &document.root);
+                        match roots().all(|root| root.is_map() || root.is_empty()) {
+                            true => Outcome::Rendered(resources(roots(), &schema)),
+                            false => {
+                                let why = "what it prints is not a resource";
+                                Outcome::Failed(failed(command, target, why))
+                            }
+                        }
                     }
                     Err(error) => Outcome::Failed(failed(command, target, error.message())),
                 }
