@@ -584,7 +584,7 @@ fn a_hash_and_its_references_are_one_change_of_rendered_files_too() {
     assert!(repository.krm(&["build", "-o", "rendered", "app"]).status.success());
     repository.replace("app/kustomization.yaml", "a=1", "a=2");
     let text = repository.diff(&["--against", "rendered", "app"]);
-    assert!(text.contains("1 → 2") && text.contains("; 1 reference (Deployment web)"), "{text}");
+    assert!(text.contains("\"1\" → \"2\"") && text.contains("; 1 reference (Deployment web)"), "{text}");
     assert!(!text.contains("configMapRef"), "{text}");
     // The same of a program that builds what was there before.
     let text = repository.diff(&["--with", "sh -c 'cat rendered'", "app"]);
@@ -652,14 +652,17 @@ fn markdown_fits_into_a_comment() {
     repository.commit("more");
     repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
     for number in 0..60 {
-        repository.replace(&format!("overlays/o{number:02}/kustomization.yaml"), "-old", "-new");
+        let (file, suffix) = (format!("overlays/o{number:02}/kustomization.yaml"), format!("-new{number}"));
+        repository.replace(&file, "-old", &suffix);
     }
     let whole = repository.diff(&["-o", "markdown"]);
     assert!(whole.contains("<details>") && whole.contains("| <code>spec.replicas</code> |"), "{whole}");
-    for most in [20_000, 12_000, 9_000, 5_000, 2_000, 500] {
+    for most in [20_000, 12_000, 9_000, 5_000, 2_000, 500, 200] {
         let text = repository.diff(&["-o", "markdown", "--max-size", &most.to_string()]);
         assert!(text.len() <= most, "{} of {most}", text.len());
         assert!(text.contains("62 overlays change"), "{text}");
+        // As many causes as there is room for.
+        assert!(most < 1_000 || text.contains("overlays/o05/kustomization.yaml:4"), "{text}");
         assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
         assert_eq!(text.matches("````").count() % 2, 0);
         assert!(text.trim_end().ends_with("`krm diff --full` shows everything."), "{text}");

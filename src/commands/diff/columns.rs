@@ -4,7 +4,7 @@ use krm_engine::Node;
 use krm_engine::diff::lines::{Hunk, hunks};
 use krm_engine::diff::{Change, ChangeKind};
 
-use super::text::{counted, values};
+use super::text::{counted, is_own, values};
 use crate::report::colour::{DIM, GREEN, RED, paint, underlined};
 use crate::report::columns::{changed_parts, folded, padded};
 use crate::report::sanitize;
@@ -72,6 +72,9 @@ impl Columns {
         let [mut before, mut after] = match change.kind {
             // The names of the elements in their order, rather than all of them twice.
             ChangeKind::Moved => <[String; 2]>::from(values(change)).map(|value| vec![value]),
+            _ if is_own(change) && change.before.is_some() && change.after.is_some() => {
+                <[String; 2]>::from(values(change)).map(|value| vec![value])
+            }
             _ => [&change.before, &change.after].map(|node| lines(node.as_ref())),
         };
         // Values that may not be seen look the same.

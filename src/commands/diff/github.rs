@@ -37,10 +37,10 @@ pub fn text(diff: &Diff) -> String {
             annotation_data(&lines.join("\n"))
         );
     }
-    for flag in &diff.flags {
-        let cause = diff.causes.iter().find(|cause| cause.changes.contains(&flag.change));
+    for flag in diff.warnings() {
+        let cause = &diff.causes[diff.changes[flag.change].cause];
         let at = flag.place.as_ref().map(|at| {
-            let line = cause.map_or(at.line, |cause| line_now(cause, at));
+            let line = line_now(cause, at);
             format!("file={},line={line},", annotation_property(&at.file))
         });
         let reached = targets(&diff.changes[flag.change].targets, diff, &names);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Flag, Status, TargetDiff};
 
-use super::text::{heading, label, place, similar, summary, values};
+use super::text::{and_in, heading, label, place, similar, summary, values};
 use crate::page::{counted, escaped, plain_page};
 use crate::report::columns::changed_words;
 use crate::report::sanitize;
@@ -17,6 +17,7 @@ const MOST_WARNINGS: usize = 5;
 
 /// The text of the page.
 pub fn page(diff: &Diff) -> String {
+    let diff = &diff.folded();
     let names = diff.short_names();
     let changed = diff.targets.iter().filter(|target| target.status != Status::Same).count();
     let facts = match changed {
@@ -77,17 +78,18 @@ fn lists(diff: &Diff, out: &mut String) {
 
 /// What a cluster will make of it, together: the changes themselves are what the page is about.
 fn warnings(diff: &Diff, names: &[String], out: &mut String) {
-    if diff.flags.is_empty() {
+    let all: Vec<&Flag> = diff.warnings().collect();
+    if all.is_empty() {
         return;
     }
-    let item = |flag: &Flag| {
+    let item = |flag: &&Flag| {
         let at =
             flag.place.as_ref().map(|at| format!(" <code>{}</code>", shown(&place(at)))).unwrap_or_default();
         let overlays = overlays(&diff.changes[flag.change].targets, names);
         format!("<li><p><b>{}</b>{at}</p>{overlays}</li>\n", shown(&flag.message))
     };
-    let (first, more) = diff.flags.split_at(diff.flags.len().min(MOST_WARNINGS));
-    let list = |flags: &[Flag]| format!("<ul>\n{}</ul>", flags.iter().map(item).collect::<String>());
+    let (first, more) = all.split_at(all.len().min(MOST_WARNINGS));
+    let list = |flags: &[&Flag]| format!("<ul>\n{}</ul>", flags.iter().map(item).collect::<String>());
     let more = match more.len() {
         0 => String::new(),
         count => format!("<details><summary>and {count} more</summary>{}</details>", list(more)),
@@ -121,7 +123,7 @@ fn write_cause(number: usize, cause: &Cause, diff: &Diff, names: &[String], out:
         out,
         "<article class=\"card node\" id=\"c{number}\"><h2><code class=\"rname\">{}</code> <span class=\"facts\">{} · {}</span>\
          </h2>",
-        shown(&heading(cause)),
+        shown(&(heading(cause) + &and_in(cause))),
         counted(changes.len(), "change"),
         counted(reached.len(), "overlay")
     );

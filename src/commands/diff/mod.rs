@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args, ValueEnum};
 use krm_engine::diff::{self, Diff, Given, Side, Status};
 use krm_engine::edit::expand;
-use krm_engine::explain::{Hidden, ResourceName};
+use krm_engine::explain::{FieldPath, Hidden, ResourceName};
 use krm_engine::files::KUSTOMIZATION_FILES;
 use krm_engine::{COMPOSITION_FILES, Diagnostic, Result, Sources, World};
 
@@ -165,6 +165,11 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         return Err(Diagnostic::error("diff-side-by-side", "only text can be shown side by side")
             .help("leave out `--format`, or leave out `--side-by-side`"));
     }
+    if args.stat && !matches!(args.output.format, Format::Text | Format::Json) {
+        return Err(Diagnostic::error("diff-stat", "only text shows counts and nothing else").help(
+            "leave out `--format`, or leave out `--stat`; JSON has the counts of each folder in `targets`",
+        ));
+    }
     if let Some(jobs) = args.jobs {
         // It fails only if there are threads already, and then these do.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build_global();
@@ -216,6 +221,9 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
     let is_same = !diff.differs() && count(&diff, Status::Failed) == 0;
     if let Some([first, second]) = args.two_folders().filter(|_| is_same) {
         eprintln!("help: to compare the two folders with each other: `krm diff --overlays {first} {second}`");
+    }
+    if !args.ignore.is_empty() && diff.ignored == 0 {
+        eprintln!("note: `--ignore` leaves nothing out");
     }
     // The system takes the memory back faster than we could free every node.
     std::mem::forget(given);
@@ -311,10 +319,12 @@ fn failures(target: &diff::TargetDiff) -> Vec<Diagnostic> {
 /// What to compare, by the flags.
 fn options(args: &DiffArgs) -> Result<diff::Options> {
     let ignore = args.ignore.iter().map(|text| {
-        text.split_once('/').map(|(kind, field)| (kind.to_owned(), field.to_owned())).ok_or_else(|| {
+        let parts = text.split_once('/').filter(|(kind, field)| !kind.is_empty() && !field.is_empty());
+        let (kind, field) = parts.ok_or_else(|| {
             Diagnostic::error("diff-ignore", format!("`{text}` does not say what to leave out"))
                 .help("write a kind and a field, as in `Deployment/spec.replicas`, or `*` for every kind")
-        })
+        })?;
+        Ok((kind.to_owned(), FieldPath::parse(field)?))
     });
     Ok(diff::Options {
         overlays: args.overlays.is_some(),

@@ -165,7 +165,8 @@ fn row(change: &Change) -> Row {
         };
     }
     let (before, after) = text::values(change);
-    let (before, after) = match change.field.ends_with(".image") {
+    // Where only the registry differs, the last parts are the same.
+    let (before, after) = match change.field.ends_with(".image") && last_part(&before) != last_part(&after) {
         true => (last_part(&before), last_part(&after)),
         false => (before, after),
     };

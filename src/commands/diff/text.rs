@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 
 use krm_engine::Node;
 use krm_engine::diff::lines::unified;
-use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Location, Status, TargetDiff, ending};
-use krm_engine::explain::text::{MASK, value};
+use krm_engine::diff::{
+    Cause, Change, ChangeKind, Diff, Differing, Location, Own, Restart, Status, TargetDiff, alike, ending,
+};
+use krm_engine::explain::text::value;
 use krm_function::elements::inferred_key;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -40,9 +42,11 @@ struct Shown<'d> {
 }
 
 pub fn diff(diff: &Diff, form: Form) -> String {
+    let folded = if form.full { None } else { Some(diff.folded()) };
+    let diff = folded.as_ref().unwrap_or(diff);
     let mut out = summary(diff);
-    let shown = Shown { diff, names: diff.short_names(), form };
-    let (names, full) = (&shown.names, form.full);
+    let shown = Shown { diff, names: short_names(diff), form };
+    let names = &shown.names;
     if let Some(columns) = form.columns.filter(|_| diff.differs()) {
         out.push_str(&columns.names(&diff.from, &diff.to));
     }
@@ -50,31 +54,16 @@ pub fn diff(diff: &Diff, form: Form) -> String {
     let before = |cause: &Cause| width(cause.before.as_deref().unwrap_or_default());
     let of_lines = diff.causes.iter().zip(&aligned).filter(|(_, aligned)| **aligned);
     let of_lines = of_lines.map(|(cause, _)| before(cause)).filter(|width| *width <= 48).max().unwrap_or(0);
-    let mut done = vec![false; diff.causes.len()];
-    for at in 0..diff.causes.len() {
-        if done[at] {
-            continue;
-        }
-        // The same edit in several lines of a file is shown once.
-        let cause = &diff.causes[at];
-        let alike: Vec<usize> = (at..diff.causes.len())
-            .filter(|other| {
-                *other == at || (!full && !done[*other] && is_same_edit(cause, &diff.causes[*other]))
-            })
-            .collect();
-        alike.iter().for_each(|other| done[*other] = true);
-        let all: Vec<usize> =
-            alike.iter().flat_map(|other| diff.causes[*other].changes.iter().copied()).collect();
+    for (cause, aligned) in diff.causes.iter().zip(aligned) {
         out.push('\n');
-        let more = alike.len() - 1 + alike.iter().map(|other| diff.causes[*other].more).sum::<usize>();
         out.push_str(&match form.columns {
-            Some(columns) => cause_rows(cause, columns, more),
-            None => cause_line(cause, aligned[at], of_lines, more),
+            Some(columns) => cause_rows(cause, columns),
+            None => cause_line(cause, aligned, of_lines),
         });
-        out.push_str(&shown.changes(&all));
+        out.push_str(&shown.changes(&cause.changes));
     }
-    out.push_str(&images(diff, names));
-    out.push_str(&flags(diff, names, full));
+    out.push_str(&images(diff, names, form.full));
+    out.push_str(&flags(diff, names, form.full));
     out.push_str(&failures(diff));
     if diff.ignored > 0 {
         let _ = writeln!(out, "\n{} left out (--ignore)", counted(diff.ignored, "difference", "differences"));
@@ -120,7 +109,14 @@ pub fn summary(diff: &Diff) -> String {
         counted(diff.causes.len(), "cause", "causes")
     );
     if !diff.restarts.is_empty() {
-        let each = |(name, targets): &(String, usize)| format!("{name} ({targets})");
+        // Several kinds may have the same name.
+        let is_unclear = |restart: &Restart| {
+            diff.restarts.iter().any(|other| other.name == restart.name && other.kind != restart.kind)
+        };
+        let each = |restart: &Restart| {
+            let kind = if is_unclear(restart) { format!("{} ", restart.kind) } else { String::new() };
+            format!("{kind}{} ({})", one_line(&restart.name), restart.targets)
+        };
         const MOST: usize = 12;
         let all: Vec<String> = diff.restarts.iter().take(MOST).map(each).collect();
         let more = diff.restarts.len() - all.len();
@@ -135,27 +131,28 @@ pub fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Whether two causes are the same edit of one file.
-fn is_same_edit(a: &Cause, b: &Cause) -> bool {
-    let file = |cause: &Cause| cause.place.as_ref().map(|place| place.file.clone());
-    // What may not be seen looks the same, and is not.
-    let is_seen = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.contains(MASK));
-    let is_edit = is_seen(&a.before) && is_seen(&a.after);
-    is_edit && file(a).is_some() && file(a) == file(b) && (&a.before, &a.after) == (&b.before, &b.after)
-}
-
 /// `file:line`.
 pub fn place(place: &Location) -> String {
-    format!("{}:{}", place.file, place.line)
+    format!("{}:{}", one_line(&place.file), place.line)
+}
+
+/// A name that others chose, in one line.
+pub fn one_line(text: &str) -> String {
+    sanitize::inert(text).replace(['\n', '\t'], "\u{fffd}")
+}
+
+/// What targets are called for short, each in one line.
+pub fn short_names(diff: &Diff) -> Vec<String> {
+    diff.short_names().iter().map(|name| one_line(name)).collect()
 }
 
 /// Where a cause is, and what it is in words.
 pub fn heading(cause: &Cause) -> String {
-    let parts = [cause.place.as_ref().map(place), cause.what.clone()];
+    let parts = [cause.place.as_ref().map(place), cause.what.as_deref().map(one_line)];
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
-fn cause_line(cause: &Cause, aligned: bool, width: usize, more: usize) -> String {
+fn cause_line(cause: &Cause, aligned: bool, width: usize) -> String {
     let place = heading(cause);
     let (before, after) = lines(cause);
     let lead = if aligned { padded(&place, PLACE) } else { format!("{place}   ") };
@@ -168,23 +165,37 @@ fn cause_line(cause: &Cause, aligned: bool, width: usize, more: usize) -> String
         (None, Some(after)) => format!("{lead}added   {after}"),
         (None, None) => lead,
     };
-    format!("{}{}\n", line.trim_end(), and_in(more))
+    format!("{}{}\n", line.trim_end(), and_in(cause))
 }
 
 /// The same with both lines beside each other.
-fn cause_rows(cause: &Cause, columns: Columns, more: usize) -> String {
-    let head = format!("{}{}\n", heading(cause), and_in(more));
+fn cause_rows(cause: &Cause, columns: Columns) -> String {
+    let head = format!("{}{}\n", heading(cause), and_in(cause));
     match (cause.what.is_some(), lines(cause)) {
         (true, _) => head,
         (false, (before, after)) => head + &columns.row(before.as_deref(), after.as_deref()),
     }
 }
 
-fn and_in(more: usize) -> String {
-    match more {
-        0 => String::new(),
-        more => format!("   (and in {})", counted(more, "more line", "more lines")),
+/// Where else the same edit is.
+pub fn and_in(cause: &Cause) -> String {
+    let own = cause.place.as_ref().map(|place| place.file.as_str());
+    let (here, elsewhere): (Vec<&Location>, Vec<&Location>) =
+        cause.also.iter().partition(|place| Some(place.file.as_str()) == own);
+    const MOST: usize = 3;
+    let mut parts = Vec::new();
+    if cause.more == 0 && (1..=MOST).contains(&here.len()) {
+        let lines: Vec<String> = here.iter().map(|place| place.line.to_string()).collect();
+        parts.push(format!("line{} {}", if lines.len() == 1 { "" } else { "s" }, lines.join(", ")));
+    } else if cause.more + here.len() > 0 {
+        parts.push(counted(cause.more + here.len(), "more line", "more lines"));
     }
+    match elsewhere[..] {
+        [] => {}
+        [one] => parts.push(place(one)),
+        _ => parts.push(counted(elsewhere.len(), "more file", "more files")),
+    }
+    if parts.is_empty() { String::new() } else { format!("   (and in {})", parts.join(" and ")) }
 }
 
 /// The line that is the cause, as it was and as it is.
@@ -200,31 +211,37 @@ impl Shown<'_> {
         if let Some(whole) = self.whole(&all) {
             return whole;
         }
+        let mut by_cause: FxHashMap<usize, Vec<&Change>> = FxHashMap::default();
+        for change in &all {
+            by_cause.entry(change.follows.unwrap_or(usize::MAX)).or_default().push(change);
+        }
         let resource = all.iter().map(|change| width(&label(change)) + 2).max().unwrap_or(0).max(RESOURCE);
         let mut out = String::new();
         let roots: Vec<&Change> = all.iter().filter(|change| change.follows.is_none()).copied().collect();
         let mut shown: Vec<bool> = vec![false; roots.len()];
+        let mut groups: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+        roots.iter().enumerate().for_each(|(at, change)| groups.entry(sort(change)).or_default().push(at));
         for at in 0..roots.len() {
             if shown[at] {
                 continue;
             }
-            // The same change of many resources is shown once: a namespace, a label.
-            let alike: Vec<usize> = (at..roots.len())
-                .filter(|other| !shown[*other] && is_alike(roots[at], roots[*other]))
-                .collect();
-            match alike.len() > 3 && !self.form.full {
+            // The same change of many resources is shown once: a namespace, a label, a prefix.
+            let alike = groups.remove(&sort(roots[at])).unwrap_or_else(|| vec![at]);
+            // A namespace is that of everything, however little that is.
+            let most = if roots[at].field == "metadata.namespace" { 1 } else { 3 };
+            match alike.len() > most && !self.form.full {
                 true => {
                     let many: Vec<&Change> = alike.iter().map(|other| roots[*other]).collect();
                     alike.iter().for_each(|other| shown[*other] = true);
                     out.push_str(&self.folded(&many, resource));
                     let all_follow: Vec<&Change> =
-                        many.iter().flat_map(|change| followers(change, &all)).collect();
+                        many.iter().flat_map(|change| followers(change, &by_cause)).collect();
                     out.push_str(&follow(&all_follow));
                 }
                 false => {
                     shown[at] = true;
-                    out.push_str(&self.line(roots[at], &label(roots[at]), resource));
-                    out.push_str(&follow(&followers(roots[at], &all)));
+                    out.push_str(&self.line(roots[at], values(roots[at]), &label(roots[at]), resource));
+                    out.push_str(&follow(&followers(roots[at], &by_cause)));
                 }
             }
         }
@@ -250,7 +267,8 @@ impl Shown<'_> {
     }
 
     fn folded(&self, many: &[&Change], width: usize) -> String {
-        let mut out = self.line(many[0], &counted(many.len(), "resource", "resources"), width);
+        let shown = alike(many.iter().flat_map(|change| pairs(change))).unwrap_or_else(|| values(many[0]));
+        let mut out = self.line(many[0], shown, &counted(many.len(), "resource", "resources"), width);
         let labels: Vec<String> = many.iter().map(|change| label(change)).collect();
         const MOST: usize = 6;
         let more = labels.len().saturating_sub(MOST);
@@ -260,7 +278,7 @@ impl Shown<'_> {
         out
     }
 
-    fn line(&self, change: &Change, label: &str, resource: usize) -> String {
+    fn line(&self, change: &Change, shown: (String, String), label: &str, resource: usize) -> String {
         let Form { full, columns } = self.form;
         let targets = match full {
             true => list(&change.targets, &self.names),
@@ -285,7 +303,7 @@ impl Shown<'_> {
             None => {}
         }
         let guessed = similar(change);
-        let (before, after) = values(change);
+        let (before, after) = shown;
         let hidden = if change.masked && before == after { " (changed)" } else { "" };
         let pair = format!("{before} → {after}{hidden}{guessed}");
         if width(&field) <= FIELD - 2 && width(&pair) <= VALUES - 2 {
@@ -309,9 +327,31 @@ impl Shown<'_> {
     }
 }
 
-fn is_alike(a: &Change, b: &Change) -> bool {
-    let key = |change: &Change| (change.kind, change.field.clone(), change.targets.clone(), change.masked);
-    !a.field.is_empty() && key(a) == key(b) && (&a.before, &a.after) == (&b.before, &b.after)
+/// What is the same in changes of several resources that are shown once.
+fn sort(change: &Change) -> (ChangeKind, &str, &[usize], bool, String, usize) {
+    let Change { kind, field, targets, masked, .. } = change;
+    let text = |node: &Option<Node>| node.as_ref().map(krm_yaml::json::compact).unwrap_or_default();
+    let mut parts: Vec<String> = pairs(change)
+        .iter()
+        .map(|(before, after)| Differing::of(before, after))
+        .map(|part| format!("{}\0{}", part.before, part.after))
+        .collect();
+    parts.dedup();
+    if parts.len() != 1 {
+        parts = vec![text(&change.before), text(&change.after)];
+    }
+    // What comes or goes is not the same as anything else.
+    let own = if field.is_empty() { change.id + 1 } else { 0 };
+    (*kind, field, targets, *masked, parts.join("\0"), own)
+}
+
+/// The values of a change in each overlay, if all are texts in a line.
+fn pairs(change: &Change) -> Vec<(&str, &str)> {
+    fn line(node: &Option<Node>) -> Option<&str> {
+        node.as_ref().and_then(Node::as_str).filter(|text| !text.contains('\n'))
+    }
+    let own = change.own.iter().map(|own| line(&own.before).zip(line(&own.after)));
+    own.collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 /// A resource as people call it.
@@ -331,6 +371,12 @@ pub fn similar(change: &Change) -> &'static str {
     if change.guessed && change.kind == ChangeKind::Renamed { " (similar)" } else { "" }
 }
 
+/// Whether overlays have values of their own.
+pub fn is_own(change: &Change) -> bool {
+    let differs = |own: &Own| (&own.before, &own.after) != (&change.before, &change.after);
+    change.own.iter().any(differs)
+}
+
 /// The two values as text.
 pub fn values(change: &Change) -> (String, String) {
     if let (ChangeKind::Moved, Some(before), Some(after)) = (change.kind, &change.before, &change.after) {
@@ -338,7 +384,14 @@ pub fn values(change: &Change) -> (String, String) {
         return (order(before, key), order(after, key));
     }
     // Names that end in the same hash in every overlay, and begin otherwise.
-    let is_ending = change.elided && change.own.iter().any(|own| own.after != change.after);
+    let several = is_own(change);
+    if several
+        && !change.elided
+        && let Some((before, after)) = alike(pairs(change))
+    {
+        return (sanitize::inert(&before).into_owned(), sanitize::inert(&after).into_owned());
+    }
+    let is_ending = change.elided && several;
     let shown = |node: &Option<Node>| match node.as_ref().map(inline) {
         None => "–".to_owned(),
         Some(name) if is_ending => ending(&name),
@@ -421,21 +474,18 @@ fn shortened(text: &str) -> String {
 }
 
 /// The changes that follow from one, directly or by way of others.
-fn followers<'c>(change: &Change, all: &[&'c Change]) -> Vec<&'c Change> {
+fn followers<'c>(change: &Change, followers: &FxHashMap<usize, Vec<&'c Change>>) -> Vec<&'c Change> {
     let mut found: Vec<&Change> = Vec::new();
-    let mut ids = vec![change.id];
-    loop {
-        let more: Vec<&Change> = all
-            .iter()
-            .filter(|other| other.follows.is_some_and(|id| ids.contains(&id)) && !ids.contains(&other.id))
-            .copied()
-            .collect();
-        if more.is_empty() {
-            return found;
+    let mut seen = FxHashSet::default();
+    let mut open = vec![change.id];
+    while let Some(id) = open.pop() {
+        for follower in followers.get(&id).into_iter().flatten().filter(|other| seen.insert(other.id)) {
+            open.push(follower.id);
+            found.push(follower);
         }
-        ids.extend(more.iter().map(|other| other.id));
-        found.extend(more);
     }
+    found.sort_by_key(|change| change.id);
+    found
 }
 
 /// What follows from a change, in a line.
@@ -445,16 +495,22 @@ fn follow(all: &[&Change]) -> String {
     }
     let mut parts = Vec::new();
     let renamed: Vec<&&Change> = all.iter().filter(|change| change.kind == ChangeKind::Renamed).collect();
-    let mut names: Vec<String> = renamed
-        .iter()
-        .map(|change| {
+    let names = |change: &&&Change| -> Vec<String> {
+        if !change.elided {
             let (before, after) = values(change);
-            let end = |name: String| if change.elided { ending(&name) } else { name };
-            format!("name {} → {}", end(before), end(after))
-        })
-        .collect();
-    names.dedup();
-    parts.extend(names);
+            return vec![format!("{before} → {after}")];
+        }
+        let end = |node: &Option<Node>| ending(node.as_ref().and_then(Node::text).unwrap_or_default());
+        change.own.iter().map(|own| format!("{} → {}", end(&own.before), end(&own.after))).collect()
+    };
+    let mut seen = FxHashSet::default();
+    let names: Vec<String> = renamed.iter().flat_map(names).collect();
+    let names: Vec<&String> = names.iter().filter(|name| seen.insert(*name)).collect();
+    // What each overlay adds makes another hash of it.
+    parts.extend(names.iter().take(3).map(|name| format!("name {name}")));
+    if names.len() > 3 {
+        parts.push(counted(names.len() - 3, "more name", "more names"));
+    }
     let references: Vec<&&Change> = all.iter().filter(|change| change.kind != ChangeKind::Renamed).collect();
     if !references.is_empty() {
         let mut users: Vec<String> = references.iter().map(|change| label(change)).collect();
@@ -511,26 +567,31 @@ fn list(of: &[usize], names: &[String]) -> String {
     of.iter().map(|at| names[*at].as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn images(diff: &Diff, names: &[String]) -> String {
+fn images(diff: &Diff, names: &[String], full: bool) -> String {
     if diff.images.is_empty() {
         return String::new();
     }
+    const MOST: usize = 30;
+    let most = if full { diff.images.len() } else { MOST.min(diff.images.len()) };
     let column = diff.images.iter().map(|image| width(&image.name)).max().unwrap_or(0);
     let mut out = String::from("\n");
-    for (at, image) in diff.images.iter().enumerate() {
+    for (at, image) in diff.images[..most].iter().enumerate() {
         let lead = if at == 0 { "images" } else { "" };
         let name = match image.name.is_empty() {
             true => String::new(),
-            false => format!("{}  ", padded(&image.name, column)),
+            false => format!("{}  ", padded(&one_line(&image.name), column)),
         };
         let targets = targets(&image.targets, diff, names);
-        let or_none = |tag: &str| if tag.is_empty() { "no tag".to_owned() } else { tag.to_owned() };
+        let or_none = |tag: &str| if tag.is_empty() { "no tag".to_owned() } else { one_line(tag) };
         let _ = writeln!(
             out,
             "{lead:<6}   {name}{} → {}  ({targets})",
             or_none(&image.before),
             or_none(&image.after)
         );
+    }
+    if most < diff.images.len() {
+        let _ = writeln!(out, "         and {} more (--full)", diff.images.len() - most);
     }
     out
 }
@@ -539,8 +600,8 @@ fn flags(diff: &Diff, names: &[String], full: bool) -> String {
     /// How many that differ only by the resource are shown.
     const MOST: usize = 3;
     let (mut lines, mut seen) = (Vec::new(), FxHashSet::default());
-    let mut alike = FxHashMap::<_, Vec<usize>>::default();
-    for flag in &diff.flags {
+    let mut alike: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+    for flag in diff.warnings() {
         let of = &diff.changes[flag.change].targets;
         let at = flag.place.as_ref().map(|at| format!("{}   ", place(at))).unwrap_or_default();
         let line = format!("! {at}{} ({})\n", sanitize::inert(&flag.message), targets(of, diff, names));
@@ -572,7 +633,7 @@ fn failures(diff: &Diff) -> String {
             _ if !target.there[0] => format!("fails in {}, and is not in {}", diff.to, diff.from),
             _ => format!("fails in {}, and built in {}", diff.to, diff.from),
         };
-        format!("{}   {side}\n", target.directory)
+        format!("{}   {side}\n", one_line(&target.directory))
     };
     let lines: String = failed.map(line).collect();
     if lines.is_empty() { lines } else { format!("\n{lines}") }
@@ -582,9 +643,9 @@ fn failures(diff: &Diff) -> String {
 pub fn stat(diff: &Diff) -> String {
     let changed: Vec<&TargetDiff> =
         diff.targets.iter().filter(|target| target.status != Status::Same).collect();
-    let column = changed.iter().map(|target| width(&target.directory)).max().unwrap_or(0);
+    let column = changed.iter().map(|target| width(&one_line(&target.directory))).max().unwrap_or(0);
     let line = |target: &&TargetDiff| {
-        let head = format!("{}   ", padded(&target.directory, column));
+        let head = format!("{}   ", padded(&one_line(&target.directory), column));
         let resources = counted(target.resources, "resource", "resources");
         match target.status {
             Status::Failed => format!("{head}fails\n"),

@@ -12,7 +12,7 @@ use krm_yaml::{Source, Span, Text, decode_lossy};
 use rustc_hash::FxHashMap;
 
 use super::compare::Side;
-use super::{Cause, Location};
+use super::{Cause, Location, moved};
 use crate::compare::lines::{Hunk, hunks};
 use crate::explain::{Because, Hidden, HistoryEntry, HistoryOptions, Labels, Site};
 use crate::files::KUSTOMIZATION_FILES;
@@ -36,10 +36,29 @@ pub(crate) struct Causes<'a> {
     workspaces: [OnceLock<Workspace>; 2],
     /// The folders that were built.
     targets: Vec<PathBuf>,
+    /// Files that are elsewhere on the other side: by the path on either side, the path there.
+    moved: OnceLock<FxHashMap<String, String>>,
+    /// The changed files that targets read.
+    changed: BTreeSet<String>,
+}
+
+/// A folder that is compared, and what it is made of: lines of other folders explain nothing in it.
+pub(crate) struct Target {
+    folder: PathBuf,
+    /// The layers it is built from, on either side.
+    layers: [OnceLock<BTreeSet<PathBuf>>; 2],
+}
+
+impl Target {
+    pub(crate) fn new(directory: &str) -> Self {
+        Self { folder: PathBuf::from(directory), layers: [OnceLock::new(), OnceLock::new()] }
+    }
 }
 
 /// A file that is not the same on both sides.
 struct FileChange {
+    /// Its path on either side: one that was moved has two.
+    names: [String; 2],
     /// Its lines on either side; `None` on a side that does not have it.
     lines: [Option<Vec<String>>; 2],
     /// The same as they may be shown.
@@ -94,10 +113,12 @@ impl<'a> Causes<'a> {
         to: &'a Side<'a>,
         hidden: &'a [Hidden; 2],
         targets: Vec<PathBuf>,
+        changed: BTreeSet<String>,
     ) -> Self {
         let labels = [Labels::new(from.sources), Labels::new(to.sources)];
         let (files, workspaces) = (Mutex::default(), [OnceLock::new(), OnceLock::new()]);
-        Self { sides: [from, to], labels, hidden, files, workspaces, targets }
+        let moved = OnceLock::new();
+        Self { sides: [from, to], labels, hidden, files, workspaces, targets, moved, changed }
     }
 
     /// How histories of a side are explained.
@@ -123,13 +144,13 @@ impl<'a> Causes<'a> {
         })
     }
 
-    /// Why a field differs, given its history on both sides.
-    pub(crate) fn of(&self, histories: &Histories) -> Option<Cause> {
+    /// Why a field of a target differs, given its history on both sides.
+    pub(crate) fn of(&self, target: &Target, histories: &Histories) -> Option<Cause> {
         let precise = |which, history: &[HistoryEntry]| {
             history
                 .iter()
                 .rev()
-                .find_map(|entry| self.precise_hit(which, entry).map(|hit| self.including(hit)))
+                .find_map(|entry| self.precise_hit(which, entry).map(|hit| self.including(target, hit)))
         };
         let lines = match histories.order {
             // An element that a patch names, rather than anything else in the patch.
@@ -138,13 +159,15 @@ impl<'a> Causes<'a> {
         };
         let lines = match lines {
             (None, None) => {
-                (self.latest(Which::From, &histories.from), self.latest(Which::To, &histories.to))
+                let latest = |which, history| self.latest(target, which, history);
+                (latest(Which::From, &histories.from), latest(Which::To, &histories.to))
             }
             found => found,
         };
         let hits = match lines {
             (None, None) => {
-                (self.included(Which::From, &histories.from), self.included(Which::To, &histories.to))
+                let included = |which, history| self.included(target, which, history);
+                (included(Which::From, &histories.from), included(Which::To, &histories.to))
             }
             found => found,
         };
@@ -232,7 +255,9 @@ impl<'a> Causes<'a> {
         let file = self.file(&hit.file).expect("a changed line is in a changed file");
         // A line that was replaced is shown where it is now.
         let hit = match counterpart(&file, &hit) {
-            Some(line) if hit.which == Which::From => Hit { which: Which::To, line, ..hit },
+            Some(line) if hit.which == Which::From => {
+                Hit { which: Which::To, line, file: file.names[Which::To as usize].clone(), ..hit }
+            }
             _ => hit,
         };
         let text = |which: Which, line: usize| {
@@ -260,7 +285,7 @@ impl<'a> Causes<'a> {
             let own = file.lines[1].as_ref().and_then(|lines| lines.get(hit.line));
             let is_same_key = || Some(key(file.lines[0].as_ref()?.get(old.line)?) == key(own?));
             // In the same file it is another line, unless it says the same elsewhere.
-            if old.file == hit.file && is_same_key() != Some(true) {
+            if file.names.contains(&hit.file) && is_same_key() != Some(true) {
                 return None;
             }
             let line = file.shown[0].get(old.line)?.trim();
@@ -279,6 +304,7 @@ impl<'a> Causes<'a> {
         let is_kustomization =
             path.file_name().is_some_and(|name| KUSTOMIZATION_FILES.iter().any(|it| name == *it));
         let named = |which: Which, line: usize| {
+            let path = Path::new(&file.names[which as usize]);
             let line = file.lines[which as usize].as_ref()?.get(line)?.trim().trim_start_matches("- ");
             let text = line.split_once(": ").map_or(line, |(_, text)| text).trim_matches(['"', '\'']);
             let world = self.sides[which as usize].world;
@@ -290,16 +316,17 @@ impl<'a> Causes<'a> {
     }
 
     /// The latest event of a history that is on a changed line.
-    fn latest(&self, which: Which, history: &[HistoryEntry]) -> Option<Hit> {
-        history.iter().rev().find_map(|entry| self.hit(which, entry))
+    fn latest(&self, target: &Target, which: Which, history: &[HistoryEntry]) -> Option<Hit> {
+        history.iter().rev().find_map(|entry| self.hit(target, which, entry))
     }
 
-    fn hit(&self, which: Which, entry: &HistoryEntry) -> Option<Hit> {
+    fn hit(&self, target: &Target, which: Which, entry: &HistoryEntry) -> Option<Hit> {
         let asked = entry.step.as_ref().map_or(Span::NONE, |step| step.place);
         let found = self.precise_hit(which, entry);
-        let found = found.or_else(|| entry.because.iter().find_map(|because| self.reason(which, because)));
+        let found =
+            found.or_else(|| entry.because.iter().find_map(|because| self.reason(target, which, because)));
         let found = found.or_else(|| self.changed(which, asked).filter(|_| entry.event != EventKind::Merged));
-        found.map(|hit| self.including(hit))
+        found.map(|hit| self.including(target, hit))
     }
 
     /// The changed line that an event wrote the value from, or the entry that asked for it if only this side has it.
@@ -311,12 +338,12 @@ impl<'a> Causes<'a> {
         added.or_else(value).or_else(|| self.input(which, entry))
     }
 
-    fn reason(&self, which: Which, because: &Because) -> Option<Hit> {
+    fn reason(&self, target: &Target, which: Which, because: &Because) -> Option<Hit> {
         match because {
             Because::Followed { renames, rule, .. } => {
-                self.latest(which, renames).or_else(|| self.changed(which, *rule))
+                self.latest(target, which, renames).or_else(|| self.changed(which, *rule))
             }
-            Because::Copied { history, .. } => self.latest(which, history),
+            Because::Copied { history, .. } => self.latest(target, which, history),
             Because::Through { place, .. } | Because::Also { place, .. } => self.changed(which, *place),
             Because::Hash { inputs } => inputs.iter().find_map(|input| {
                 let by_file = match &input.kind {
@@ -381,6 +408,7 @@ impl<'a> Causes<'a> {
             None => return None,
         };
         let more = if whole { file.lines_changed() - 1 } else { 0 };
+        let name = file.names[which as usize].clone();
         Some(Hit { which, file: name, line, hunk, column: 1, more })
     }
 
@@ -409,7 +437,7 @@ impl<'a> Causes<'a> {
     }
 
     /// What came with a new file came with the line that includes it.
-    fn including(&self, hit: Hit) -> Hit {
+    fn including(&self, target: &Target, hit: Hit) -> Hit {
         let is_new = |hit: &Hit| {
             let file = self.file(&hit.file);
             file.is_some_and(|file| file.lines[other(hit.which) as usize].is_none())
@@ -417,26 +445,37 @@ impl<'a> Causes<'a> {
         let mut hit = hit;
         let mut seen = BTreeSet::new();
         while is_new(&hit) && seen.insert(hit.file.clone()) {
-            let Some(user) = self.users(hit.which, &hit.file).into_iter().next() else { break };
+            let Some(user) = self.user(target, hit.which, &hit.file) else { break };
             hit = user;
         }
         hit
     }
 
-    /// The changed lines that name a file, or the layer it makes.
-    fn users(&self, which: Which, name: &str) -> Vec<Hit> {
-        let Ok(path) = self.sides[which as usize].world.real_path(Path::new(name)) else { return Vec::new() };
+    /// The changed line of a target that names a file, or the layer it makes.
+    fn user(&self, target: &Target, which: Which, name: &str) -> Option<Hit> {
+        let path = self.sides[which as usize].world.real_path(Path::new(name)).ok()?;
         let is_layer =
             path.file_name().is_some_and(|file| KUSTOMIZATION_FILES.iter().any(|name| file == *name));
         let path = if is_layer { path.parent().unwrap_or(&path) } else { &path };
-        let users = self.workspace(which).users(path);
-        users.filter_map(|(_, reference)| self.changed(which, reference.span)).collect()
+        let layers = self.layers(target, which);
+        let mut users = self.workspace(which).users(path).filter(|(layer, _)| layers.contains(&layer.folder));
+        users.find_map(|(_, reference)| self.changed(which, reference.span))
+    }
+
+    /// The folders of the layers that a target is built from.
+    fn layers<'t>(&self, target: &'t Target, which: Which) -> &'t BTreeSet<PathBuf> {
+        target.layers[which as usize].get_or_init(|| {
+            let workspace = self.workspace(which);
+            let folder = self.sides[which as usize].world.real_path(&target.folder).unwrap_or_default();
+            let layers = workspace.layer(&folder).map(|layer| workspace.closure(layer)).unwrap_or_default();
+            layers.into_iter().map(|layer| layer.folder.clone()).collect()
+        })
     }
 
     /// A changed line that includes a layer or a file which events of a history are in.
-    fn included(&self, which: Which, history: &[HistoryEntry]) -> Option<Hit> {
+    fn included(&self, target: &Target, which: Which, history: &[HistoryEntry]) -> Option<Hit> {
         let side = self.sides[which as usize];
-        let workspace = self.workspace(which);
+        let (workspace, layers) = (self.workspace(which), self.layers(target, which));
         let mut open: Vec<PathBuf> = Vec::new();
         for entry in history.iter().rev() {
             let asked = entry.step.as_ref().map_or(Span::NONE, |step| step.place);
@@ -451,7 +490,9 @@ impl<'a> Causes<'a> {
             if !seen.insert(path.clone()) {
                 continue;
             }
-            for (layer, reference) in workspace.users(&path) {
+            for (layer, reference) in
+                workspace.users(&path).filter(|(layer, _)| layers.contains(&layer.folder))
+            {
                 if let Some(hit) = self.changed(which, reference.span) {
                     return Some(hit);
                 }
@@ -480,27 +521,55 @@ impl<'a> Causes<'a> {
         if let Some(known) = files.get(name) {
             return known.clone();
         }
-        let read = |side: &Side| {
-            let path = Path::new(name);
+        let names = self.names_of(name);
+        let read = |which: Which| {
+            let side = self.sides[which as usize];
+            let path = Path::new(&names[which as usize]);
             // Only files of the repository can be a cause; a fetched base changes by the line that names it.
             let is_own = |root: &Path| side.world.real_path(path).is_ok_and(|real| real.starts_with(root));
             side.root.is_none_or(is_own).then(|| side.world.read(path).ok())?
         };
-        let (old, new) = (read(self.sides[0]), read(self.sides[1]));
+        let (old, new) = (read(Which::From), read(Which::To));
         let change = (old != new).then(|| {
             let texts = [old.map(decode_lossy), new.map(decode_lossy)];
             let shown = [0, 1].map(|side| {
-                let source = Source::detached(name, texts[side].as_deref().unwrap_or_default());
-                let hidden = self.hidden[side].lines_of(name, source.text());
+                let source = Source::detached(&*names[side], texts[side].as_deref().unwrap_or_default());
+                let hidden = self.hidden[side].lines_of(&names[side], source.text());
                 (1..=source.text().lines().count()).map(|line| hidden.line(&source, line)).collect()
             });
             let lines = texts.map(|text| Some(text?.lines().map(str::to_owned).collect::<Vec<_>>()));
             let hunks =
                 hunks(lines[0].as_deref().unwrap_or_default(), lines[1].as_deref().unwrap_or_default());
-            Arc::new(FileChange { lines, shown, hunks })
+            Arc::new(FileChange { names: names.clone(), lines, shown, hunks })
         });
-        files.insert(name.to_owned(), change.clone());
+        names.into_iter().for_each(|name| drop(files.insert(name, change.clone())));
         change
+    }
+
+    /// The paths that a file has on both sides.
+    fn names_of(&self, name: &str) -> [String; 2] {
+        let moved = self.moved.get_or_init(|| self.moved());
+        let is_there = |which: Which| self.sides[which as usize].world.is_file(Path::new(name));
+        match moved.get(name) {
+            Some(other) if is_there(Which::To) => [other.clone(), name.to_owned()],
+            Some(other) => [name.to_owned(), other.clone()],
+            None => [name.to_owned(), name.to_owned()],
+        }
+    }
+
+    /// Files that only the first side has, and that the second has elsewhere.
+    fn moved(&self) -> FxHashMap<String, String> {
+        let read = |which: Which, name: &str| self.sides[which as usize].world.read(Path::new(name)).ok();
+        let is_there = |which: Which, name: &str| self.sides[which as usize].world.is_file(Path::new(name));
+        let only = |which: Which| -> Vec<(&str, String)> {
+            let names = self.changed.iter().map(String::as_str);
+            let names = names.filter(|name| is_there(which, name) && !is_there(other(which), name));
+            names.filter_map(|name| Some((name, decode_lossy(read(which, name)?)))).collect()
+        };
+        let (gone, new) = (only(Which::From), only(Which::To));
+        let pairs = moved::pairs(&gone, &new).into_iter().map(|(x, y)| (gone[x].0, new[y].0));
+        let both = pairs.flat_map(|(old, new)| [(old, new), (new, old)]);
+        both.map(|(a, b)| (a.to_owned(), b.to_owned())).collect()
     }
 }
 

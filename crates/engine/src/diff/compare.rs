@@ -1,16 +1,16 @@
-//! Compares the results of targets, and puts together what is the same in several of them.
+//! Compares the results of targets, each by itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Node, Sources};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
-use super::causes::{Causes, Histories, Which};
+use super::causes::{Causes, Histories, Target, Which};
 use super::follows::Origins;
 use super::pair::{Item, Pair, pairs, split_hash};
-use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Own, Status, Tail, TargetDiff, flags, images};
+use super::{Cause, Change, ChangeKind, Diff, Named, Status, Tail, TargetDiff, group, images};
 use crate::compare::fields::{Difference, differences};
 use crate::explain::{
     self, FieldPath, FoundResource, Hidden, HistoryEntry, HistoryOptions, ResourceName, Where,
@@ -75,8 +75,8 @@ pub struct Options {
     pub overlays: bool,
     /// Compare these resources alone; `None` compares all.
     pub only: Option<ResourceName>,
-    /// Kind (`*` for any) and field.
-    pub ignore: Vec<(String, String)>,
+    /// Kind (`*` for any, or with its group as in `Deployment.apps`) and field.
+    pub ignore: Vec<(String, FieldPath)>,
     /// Fields whose values are not shown.
     pub mask: Vec<FieldPath>,
     /// Show the values of Secrets.
@@ -86,21 +86,21 @@ pub struct Options {
 }
 
 /// A change in one target.
-struct Local {
+pub(super) struct Local {
     /// With the values as they are, to see which changes are the same.
-    change: Change,
+    pub change: Change,
     /// The values as they may be seen.
-    shown: [Option<Node>; 2],
-    cause: Option<Cause>,
+    pub shown: [Option<Node>; 2],
+    pub cause: Option<Cause>,
     /// The change of this target that it follows from.
-    follows: Option<usize>,
+    pub follows: Option<usize>,
 }
 
 /// What differs in one target.
-struct Compared {
-    target: TargetDiff,
-    changes: Vec<Local>,
-    ignored: usize,
+pub(super) struct Compared {
+    pub target: TargetDiff,
+    pub changes: Vec<Local>,
+    pub ignored: usize,
 }
 
 /// What is not to be shown of either side.
@@ -118,184 +118,18 @@ pub fn hidden(from: &Side, to: &Side, given: &[Given], options: &Options) -> [Hi
 /// Compares the results of all targets.
 pub fn compare(from: &Side, to: &Side, given: &[Given], options: &Options, hidden: &[Hidden; 2]) -> Diff {
     let folders: Vec<PathBuf> = given.iter().map(|one| PathBuf::from(&one.directory)).collect();
-    let causes = Causes::new(from, to, hidden, folders);
-    let one = |given: &Given| Comparison { causes: &causes, options, given }.run();
+    let changed = given.iter().flat_map(|one| one.changed.iter().cloned()).collect();
+    let causes = Causes::new(from, to, hidden, folders, changed);
+    let one = |given: &Given| {
+        let target = Target::new(&given.directory);
+        Comparison { causes: &causes, options, given, target }.run()
+    };
     let compared: Vec<Compared> = given.par_iter().map(one).collect();
     let (from, to) = (from.name.clone(), to.name.clone());
     let mut diff = Diff { from, to, overlays: options.overlays, ..Diff::default() };
-    merge(compared, options, &mut diff);
+    group::merge(compared, options, &mut diff);
     diff.images = images::of(&diff.changes);
     diff
-}
-
-/// Puts together what is the same in several targets, for the same cause.
-fn merge(compared: Vec<Compared>, options: &Options, diff: &mut Diff) {
-    // A line is one cause, whatever part of it differs.
-    type CauseKey = (Option<(String, usize)>, bool, Option<String>);
-    let mut causes: FxHashMap<CauseKey, usize> = FxHashMap::default();
-    let mut changes: FxHashMap<(usize, [String; 6], Option<usize>), usize> = FxHashMap::default();
-    let mut restarts: FxHashMap<String, usize> = FxHashMap::default();
-    for (number, one) in compared.into_iter().enumerate() {
-        diff.ignored += one.ignored;
-        diff.targets.push(one.target);
-        // The change that each became, and which of its own.
-        let mut ids: Vec<Option<(usize, usize)>> = vec![None; one.changes.len()];
-        let mut restarting: Vec<String> = Vec::new();
-        // Those that others follow from come first.
-        let mut order: Vec<usize> = (0..one.changes.len()).collect();
-        order.sort_by_key(|at| depth(&one.changes, *at));
-        for at in order {
-            let local = &one.changes[at];
-            let root = root(&one.changes, at);
-            let cause = one.changes[root].cause.as_ref();
-            let cause_key = cause.map_or((None, false, None), |cause| {
-                let line = cause.place.as_ref().map(|place| (place.file.clone(), place.line));
-                // Of two folders it is two lines, one of each.
-                let other = cause.before.clone().filter(|_| options.overlays);
-                (line, cause.removed, cause.what.clone().or(other))
-            });
-            let cause_id = *causes.entry(cause_key).or_insert_with(|| {
-                let unknown =
-                    || Cause { what: Some("no changed line explains this".to_owned()), ..Cause::default() };
-                diff.causes.push(cause.cloned().unwrap_or_else(unknown));
-                diff.causes.len() - 1
-            });
-            let mut change = local.change.clone();
-            let follows = local.follows.and_then(|at| ids[at]);
-            change.follows = follows.map(|(id, _)| id);
-            let value = |node: &Option<Node>| node.as_ref().map(krm_yaml::json::compact).unwrap_or_default();
-            let shown = |node: &Option<Node>| match (change.elided, change.field.is_empty()) {
-                (true, _) => ending(&value(node)),
-                // Overlays give one resource different names.
-                (false, true) => value(&node.as_ref().map(without_name)),
-                (false, false) => value(node),
-            };
-            let key = [
-                change.resource.api_version.clone(),
-                change.resource.kind.clone(),
-                change.resource.name.clone(),
-                format!("{} {}", change.kind.name(), change.field),
-                shown(&change.before),
-                shown(&change.after),
-            ];
-            if flags::restarts(&change) {
-                restarting.push(change.resource.name.clone());
-            }
-            let id = *changes.entry((cause_id, key, change.follows)).or_insert_with(|| {
-                change.id = diff.changes.len();
-                [change.before, change.after] = local.shown.clone();
-                diff.changes.push(change);
-                diff.causes[cause_id].changes.push(diff.changes.len() - 1);
-                diff.changes.len() - 1
-            });
-            if !diff.changes[id].targets.contains(&number) {
-                diff.changes[id].targets.push(number);
-            }
-            let known = &mut diff.changes[id];
-            known.replaced &= local.change.replaced;
-            let [before, after] = local.shown.clone();
-            let Change { resource, from, to, .. } = local.change.clone();
-            known.own.push(Own { target: number, resource, before, after, from, to, follows });
-            ids[at] = Some((id, known.own.len() - 1));
-        }
-        restarting.sort();
-        restarting.dedup();
-        restarting.into_iter().for_each(|name| *restarts.entry(name).or_default() += 1);
-    }
-    // A line that holds a secret is as secret.
-    for cause in &mut diff.causes {
-        if !cause.names_file && cause.changes.iter().any(|id| diff.changes[*id].masked) {
-            for text in [&mut cause.before, &mut cause.after].into_iter().flatten() {
-                *text = explain::text::MASK.to_owned();
-            }
-        }
-    }
-    order(diff);
-    // Nobody is about to replace one folder by the other.
-    if options.overlays {
-        return;
-    }
-    diff.restarts = restarts.into_iter().collect();
-    diff.restarts.sort();
-    for change in &diff.changes {
-        let cause = diff.causes.iter().find(|cause| cause.changes.contains(&change.id));
-        let place = cause.and_then(|cause| cause.place.clone());
-        // Of a folder that is new or gone it is where the value is written.
-        let written = || change.to.as_ref().or(change.from.as_ref()).and_then(|tail| tail.place.clone());
-        let place = place.or_else(written);
-        diff.flags.extend(flags::of(change).into_iter().map(|(rule, message)| Flag {
-            rule,
-            change: change.id,
-            place: place.clone(),
-            message,
-        }));
-    }
-}
-
-/// Causes by file and line, changes by cause.
-fn order(diff: &mut Diff) {
-    diff.causes.sort_by(|a, b| {
-        let key =
-            |cause: &Cause| (cause.place.is_none(), cause.place.clone(), cause.removed, cause.what.clone());
-        key(a).cmp(&key(b))
-    });
-    let mut new_ids: Vec<usize> = vec![0; diff.changes.len()];
-    let mut sorted: Vec<usize> = Vec::with_capacity(diff.changes.len());
-    for cause in &mut diff.causes {
-        let changes = &diff.changes;
-        cause.changes.sort_by(|a, b| {
-            let key = |id: &usize| {
-                let change = &changes[*id];
-                (change.follows.is_some(), &change.resource.kind, &change.resource.name, &change.field, *id)
-            };
-            key(a).cmp(&key(b))
-        });
-        for id in &mut cause.changes {
-            new_ids[*id] = sorted.len();
-            sorted.push(*id);
-            *id = new_ids[*id];
-        }
-    }
-    let mut old: Vec<Option<Change>> = std::mem::take(&mut diff.changes).into_iter().map(Some).collect();
-    diff.changes = sorted.into_iter().map(|id| old[id].take().expect("each has one cause")).collect();
-    for (at, change) in diff.changes.iter_mut().enumerate() {
-        change.id = at;
-        change.follows = change.follows.map(|id| new_ids[id]);
-        for (id, _) in change.own.iter_mut().filter_map(|own| own.follows.as_mut()) {
-            *id = new_ids[*id];
-        }
-    }
-}
-
-/// A resource without its name and namespace.
-fn without_name(resource: &Node) -> Node {
-    let mut resource = resource.clone();
-    if let Some(metadata) = resource.get_mut("metadata") {
-        metadata.remove("name");
-        metadata.remove("namespace");
-    }
-    resource
-}
-
-/// How far a change is from the one it follows from in the end.
-fn depth(changes: &[Local], at: usize) -> usize {
-    let mut depth = 0;
-    let mut at = at;
-    while let Some(next) = changes[at].follows.filter(|_| depth <= changes.len()) {
-        (at, depth) = (next, depth + 1);
-    }
-    depth
-}
-
-fn root(changes: &[Local], at: usize) -> usize {
-    let mut at = at;
-    for _ in 0..changes.len() {
-        match changes[at].follows {
-            Some(next) => at = next,
-            None => break,
-        }
-    }
-    at
 }
 
 /// The hash a name ends in; the name if it has none.
@@ -308,6 +142,7 @@ struct Comparison<'c> {
     causes: &'c Causes<'c>,
     options: &'c Options,
     given: &'c Given,
+    target: Target,
 }
 
 impl Comparison<'_> {
@@ -340,7 +175,7 @@ impl Comparison<'_> {
         }
         let (old, new) = (items(&self.given.from), items(&self.given.to));
         let pairs = pairs(&old, &new, self.options.overlays);
-        let (mut changes, mut wanted) = (Vec::new(), Vec::new());
+        let (mut changes, mut wanted, mut ignored) = (Vec::new(), Vec::new(), Vec::new());
         let found: Vec<(Pair, Vec<Difference>)> = pairs
             .into_iter()
             .map(|pair| (pair, differences_of(&pair, &old, &new)))
@@ -366,10 +201,9 @@ impl Comparison<'_> {
                 |difference| self.change(&resource, &named, difference, differences, first, &origins);
             changes.extend(differences.iter().map(change));
             wanted.resize(changes.len(), is_meant(self.options, pair, &old, &new));
+            let fields = Ignored::of(self.options, &resource);
+            ignored.extend(differences.iter().map(|difference| fields.has(difference)));
         }
-        let is_ignored =
-            |local: &Local| is_ignored(self.options, &local.change.resource.kind, &local.change.field);
-        let ignored: Vec<bool> = changes.iter().map(is_ignored).collect();
         let kept: Vec<bool> =
             ignored.iter().zip(&wanted).map(|(ignored, wanted)| !ignored && *wanted).collect();
         let ignored = ignored.iter().zip(&wanted).filter(|(ignored, wanted)| **ignored && **wanted).count();
@@ -418,9 +252,9 @@ impl Comparison<'_> {
                 Some(if by_name { by_names() } else { self.causes.between(deciding) })
             }
             (None, None) => {
-                let came_or_went = ends.as_ref().and_then(|ends| self.causes.of(ends));
+                let came_or_went = ends.as_ref().and_then(|ends| self.causes.of(&self.target, ends));
                 let by_lock = || self.causes.of_lock(self.given.lock.as_deref()?);
-                let found = came_or_went.or_else(|| self.causes.of(&histories));
+                let found = came_or_went.or_else(|| self.causes.of(&self.target, &histories));
                 found.or_else(by_lock).or_else(|| self.read_cause())
             }
         };
@@ -441,6 +275,7 @@ impl Comparison<'_> {
         };
         let change = Change {
             id: 0,
+            cause: 0,
             kind: difference.kind,
             resource: named.clone(),
             field,
@@ -550,14 +385,37 @@ pub(super) fn item_is(item: &Item, name: &ResourceName) -> bool {
     }
 }
 
-/// Whether the user does not want to see a field.
-pub(super) fn is_ignored(options: &Options, kind: &str, field: &str) -> bool {
-    options.ignore.iter().any(|(of, ignored)| {
-        (of == "*" || of == kind)
-            && field
-                .strip_prefix(ignored.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-    })
+/// The fields of a resource that the user does not want to see, on both sides.
+pub(super) struct Ignored([FxHashSet<Vec<Segment>>; 2]);
+
+impl Ignored {
+    pub(super) fn of(options: &Options, resource: &Matched) -> Self {
+        let is_kind = |wanted: &str, item: &Item| {
+            let gvk = &item.id.gvk;
+            let (kind, group) =
+                wanted.split_once('.').map_or((wanted, None), |(kind, group)| (kind, Some(group)));
+            wanted == "*"
+                || (kind.eq_ignore_ascii_case(&gvk.kind) && group.is_none_or(|group| *group == *gvk.group))
+        };
+        let ways = |item: Option<&Item>| {
+            let item = item.into_iter();
+            let fields = item.flat_map(|item| {
+                let own = options.ignore.iter().filter(|(kind, _)| is_kind(kind, item));
+                own.flat_map(|(_, field)| field.ways(item.node)).collect::<Vec<_>>()
+            });
+            fields.collect()
+        };
+        Self([ways(resource.old), ways(resource.new)])
+    }
+
+    /// Whether a difference is in one of them.
+    pub(super) fn has(&self, difference: &Difference) -> bool {
+        let [old, new] = &self.0;
+        let is_in = |fields: &FxHashSet<Vec<Segment>>, path: &[Segment]| {
+            !fields.is_empty() && (0..=path.len()).any(|length| fields.contains(&path[..length]))
+        };
+        is_in(old, &difference.old_path) || is_in(new, &difference.new_path)
+    }
 }
 
 /// What differs between two resources.

@@ -9,8 +9,8 @@ use super::{Change, ChangeKind};
 /// The rules that a change breaks, each with a sentence.
 pub(crate) fn of(change: &Change) -> Vec<(&'static str, String)> {
     let mut flags = Vec::new();
-    let kind = change.resource.kind.as_str();
-    let name = format!("{kind} {}", change.resource.name);
+    let name = format!("{} {}", change.resource.kind, change.resource.name);
+    let kind = known_kind(change);
     let field = change.field.as_str();
     if field.is_empty() {
         match (change.kind, kind) {
@@ -73,16 +73,31 @@ pub(crate) fn of(change: &Change) -> Vec<(&'static str, String)> {
     }
     if field.ends_with(".image")
         && let (Some(before), Some(after)) = (text(&change.before), text(&change.after))
-        && let (Some(old), Some(new)) = (major(split(before).1), major(split(after).1))
-        && new > old
+        && let (before, after) = (split(before), split(after))
+        // The versions of another image say nothing; one that moved to another registry is the same.
+        && last_part(before.0) == last_part(after.0)
+        && let (Some(old), Some(new)) = (major(before.1), major(after.1))
+        && new != old
     {
-        flags.push(("major-version", format!("{name}: the image goes from version {old} to {new}")));
+        let way = if new > old { "to" } else { "back to" };
+        flags.push(("major-version", format!("{name}: the image goes from version {old} {way} {new}")));
     }
     flags
 }
 
+/// The rule for pods that restart.
+pub(crate) const RESTART: &str = "restart";
+
+/// The kind of a resource, if it is one of Kubernetes itself: other groups have kinds of the same names, and other rules.
+fn known_kind(change: &Change) -> &str {
+    let group = change.resource.api_version.split_once('/').map_or("", |(group, _)| group);
+    let is_known =
+        matches!(group, "" | "apps" | "batch" | "extensions" | "policy") || group.ends_with(".k8s.io");
+    if is_known { &change.resource.kind } else { "" }
+}
+
 /// How many containers in the value of a field are privileged.
-fn privileged(node: &Option<Node>, field: &str) -> usize {
+pub(crate) fn privileged(node: &Option<Node>, field: &str) -> usize {
     fn count(node: &Node, in_context: bool) -> usize {
         let entries = node.as_map().into_iter().flat_map(|map| map.iter());
         let of_entries = entries.map(|entry| match entry.key.text() {
@@ -96,6 +111,10 @@ fn privileged(node: &Option<Node>, field: &str) -> usize {
         (Some(node), true) => usize::from(node.text() == Some("true")),
         (Some(node), false) => count(node, field.ends_with("securityContext")),
     }
+}
+
+fn last_part(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }
 
 fn text(node: &Option<Node>) -> Option<&str> {
@@ -129,8 +148,9 @@ pub(crate) fn is_workload(kind: &str) -> bool {
 
 /// Whether a change makes pods restart.
 pub(crate) fn restarts(change: &Change) -> bool {
-    matches!(change.resource.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet")
-        && change.field.starts_with("spec.template")
+    let is_template = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+    matches!(known_kind(change), "Deployment" | "StatefulSet" | "DaemonSet")
+        && change.field.strip_prefix("spec.template").is_some_and(is_template)
 }
 
 /// The field that an API server refuses to change, if this change is within one.
@@ -222,6 +242,7 @@ mod tests {
             Named { api_version: "v1".into(), kind: kind.into(), name: "a".into(), from: None, to: None };
         let change = Change {
             id: 0,
+            cause: 0,
             kind: how,
             resource,
             field: field.into(),
@@ -274,6 +295,9 @@ mod tests {
             ("Deployment", "spec.x.image", Some("a:15-alpine"), Some("a:16-alpine"), "major-version"),
             ("Deployment", "spec.x.image", Some("a:2024-01-31"), Some("a:2025-01-31"), ""),
             ("Deployment", "spec.x.image", Some("a:4e21f00"), Some("a:5bc1f00"), ""),
+            ("Deployment", "spec.x.image", Some("a:2.1"), Some("a:1.9"), "major-version"),
+            ("Deployment", "spec.x.image", Some("a:1.9"), Some("b:2.0"), ""),
+            ("Deployment", "spec.x.image", Some("eu.io/a:1.9"), Some("us.io/a:2.0"), "major-version"),
             (
                 "Pod",
                 "spec.containers[name=a].securityContext.privileged",

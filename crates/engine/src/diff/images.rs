@@ -1,5 +1,7 @@
 //! Images that change: what most people look for first.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use krm_yaml::Node;
 
 use super::{Change, ImageChange};
@@ -7,28 +9,26 @@ use crate::transformers::split_image;
 
 /// The images among some changes, each with the targets it changes in.
 pub(crate) fn of(changes: &[Change]) -> Vec<ImageChange> {
-    let mut images: Vec<ImageChange> = Vec::new();
+    let mut images: BTreeMap<(String, String, String), BTreeSet<usize>> = BTreeMap::new();
     for change in changes.iter().filter(|change| change.field.ends_with(".image") && !change.masked) {
-        let text = |node: &Option<Node>| node.as_ref().and_then(Node::as_str).map(str::to_owned);
-        let (Some(before), Some(after)) = (text(&change.before), text(&change.after)) else { continue };
-        let (old, new) = (split(&before), split(&after));
-        let (name, before, after) = match old.0 == new.0 {
-            true => (new.0.to_owned(), old.1.to_owned(), new.1.to_owned()),
-            false => (String::new(), before.clone(), after.clone()),
-        };
-        let alike =
-            |image: &&mut ImageChange| (&image.name, &image.before, &image.after) == (&name, &before, &after);
-        match images.iter_mut().find(alike) {
-            Some(known) => known.targets.extend(&change.targets),
-            None => images.push(ImageChange { name, before, after, targets: change.targets.clone() }),
+        for own in &change.own {
+            let text = |node: &Option<Node>| node.as_ref().and_then(Node::as_str).map(str::to_owned);
+            let (Some(before), Some(after)) = (text(&own.before), text(&own.after)) else { continue };
+            let (old, new) = (split(&before), split(&after));
+            let key = match old.0 == new.0 {
+                true => (new.0.to_owned(), old.1.to_owned(), new.1.to_owned()),
+                false => (String::new(), before.clone(), after.clone()),
+            };
+            images.entry(key).or_default().insert(own.target);
         }
     }
-    for image in &mut images {
-        image.targets.sort_unstable();
-        image.targets.dedup();
-    }
-    images.sort_by(|a, b| (&a.name, &a.before, &a.after).cmp(&(&b.name, &b.before, &b.after)));
+    let images = images.into_iter();
     images
+        .map(|((name, before, after), targets)| {
+            let targets = targets.into_iter().collect();
+            ImageChange { name, before, after, targets }
+        })
+        .collect()
 }
 
 /// The name of an image, and its tag and digest as they are written.

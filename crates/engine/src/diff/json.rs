@@ -21,10 +21,11 @@ pub fn diff(diff: &Diff) -> Node {
         .set("changes", Node::from(changes.map(|(one, part)| change(one, part, &names)).collect::<Vec<_>>()));
     object.set("images", list(&diff.images, |one| image(one, &names)));
     object.set("flags", list(&diff.flags, |one| flag(one, &parts)));
-    let restarts = list(&diff.restarts, |(workload, targets)| {
+    let restarts = list(&diff.restarts, |restart| {
         let mut object = Node::map();
-        object.set("workload", workload.as_str());
-        object.set("targets", *targets as i64);
+        object.set("workload", restart.name.as_str());
+        object.set("kind", restart.kind.as_str());
+        object.set("targets", restart.targets as i64);
         object
     });
     object.set("restarts", restarts);

@@ -6,10 +6,14 @@
 
 mod causes;
 mod compare;
+mod differing;
 mod flags;
+mod fold;
 mod follows;
+mod group;
 mod images;
 pub mod json;
+mod moved;
 mod narrow;
 mod pair;
 
@@ -17,6 +21,7 @@ use krm_yaml::{Diagnostic, Node};
 
 pub use crate::compare::ChangeKind;
 pub use compare::{Given, Options, Outcome, Rendered, Side, compare, ending, hidden};
+pub use differing::{Differing, alike};
 pub use narrow::{narrowed, only_matches_nothing};
 
 /// Which lines of a text differ from another's.
@@ -44,8 +49,8 @@ pub struct Diff {
     pub images: Vec<ImageChange>,
     /// Advice, in the order of the changes.
     pub flags: Vec<Flag>,
-    /// Workloads whose pods restart, and in how many targets.
-    pub restarts: Vec<(String, usize)>,
+    /// Workloads whose pods restart, by name.
+    pub restarts: Vec<Restart>,
     /// How many changes were left out because the user asked for that.
     pub ignored: usize,
 }
@@ -135,6 +140,8 @@ pub struct Cause {
     pub line_now: Option<usize>,
     /// How many other lines of the file changed, if all of it is one value.
     pub more: usize,
+    /// Where else the same edit is, in [`Diff::folded`].
+    pub also: Vec<Location>,
     /// The line names a file, and holds no value.
     pub names_file: bool,
     /// In words, if there is no line: `the other program`.
@@ -149,6 +156,8 @@ pub struct Cause {
 pub struct Change {
     /// Its index in [`Diff::changes`].
     pub id: usize,
+    /// What explains it, by its index in [`Diff::causes`].
+    pub cause: usize,
     /// What happened.
     pub kind: ChangeKind,
     /// The resource it happened to, or happened in.
@@ -245,6 +254,18 @@ pub struct ImageChange {
     pub targets: Vec<usize>,
 }
 
+/// A workload whose pods restart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Restart {
+    /// The name it was first written with.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// In how many targets.
+    pub targets: usize,
+}
+
 /// Advice about a change: what a cluster will make of it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -260,6 +281,11 @@ pub struct Flag {
 }
 
 impl Diff {
+    /// The flags, except for pods that restart: of these there may be many, and [`restarts`](Self::restarts) counts them.
+    pub fn warnings(&self) -> impl Iterator<Item = &Flag> {
+        self.flags.iter().filter(|flag| flag.rule != flags::RESTART)
+    }
+
     /// Whether anything differs.
     pub fn differs(&self) -> bool {
         self.targets.iter().any(|target| target.status != Status::Same)

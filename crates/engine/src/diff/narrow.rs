@@ -4,9 +4,7 @@ use krm_yaml::Node;
 use rustc_hash::FxHashMap;
 
 use super::ChangeKind;
-use super::compare::{
-    Given, Matched, Options, Outcome, differences_of, is_ignored, is_meant, item_is, items,
-};
+use super::compare::{Given, Ignored, Matched, Options, Outcome, differences_of, is_meant, item_is, items};
 use super::pair::pairs;
 use crate::compare::fields::Difference;
 use crate::pipeline::trace::{Segment, at_mut};
@@ -31,10 +29,9 @@ pub fn narrowed(given: &Given, options: &Options) -> [Vec<Node>; 2] {
             (Some(x), None) if !wanted => stays.push(x),
             (Some(x), Some(y)) => {
                 let matched = Matched { pair, old: Some(&old[x]), new: Some(&new[y]) };
-                let ignored = differences_of(pair, &old, &new).into_iter().filter(|difference| {
-                    is_ignored(options, &new[y].id.gvk.kind, &matched.field(difference))
-                });
-                let ignored: Vec<Difference> = ignored.collect();
+                let fields = Ignored::of(options, &matched);
+                let ignored = differences_of(pair, &old, &new).into_iter();
+                let ignored: Vec<Difference> = ignored.filter(|difference| fields.has(difference)).collect();
                 kept[y].iter_mut().for_each(|node| undo(node, &ignored));
             }
             _ => {}
