@@ -63,7 +63,7 @@ pub struct RemoteExecutionArgs {
     #[arg(help_heading = HEADING, long)]
     pub remote_local_fallback: bool,
 
-    /// How many functions may run on the server at once
+    /// How many calls to the server may be in flight at once
     ///
     /// Environment: KRM_REMOTE_JOBS
     #[arg(help_heading = HEADING, long, value_name = "NUMBER")]
@@ -211,7 +211,7 @@ impl RemoteExecutionArgs {
         given.map(|(name, text)| header(text).map_err(|why| unusable(name, "...", &why))).collect()
     }
 
-    /// How many functions may run on the server at once; `None` if none runs elsewhere.
+    /// How many calls may be in flight at once; `None` if no function runs elsewhere.
     pub fn jobs(&self) -> krm_engine::Result<Option<usize>> {
         if self.remote_executor.is_none() && setting("KRM_REMOTE_EXECUTOR").is_none() {
             return Ok(None);
