@@ -47,7 +47,7 @@ impl Place {
             .env("TERM", "dumb")
             .output();
         let Ok(output) = output else {
-            // `kubectl` is no shell, and only to be had from a network.
+            // `kubectl` is not a shell, and can only be downloaded.
             assert!(program == "kubectl" || std::env::var_os("CI").is_none(), "CI completes in {program}");
             left_out::left_out(format!("completion in {program}"));
             return None;

@@ -192,7 +192,7 @@ fn targets(folders: &[String], sides: [&Built; 2]) -> Result<Vec<String>> {
     Ok(targets.into_iter().collect())
 }
 
-/// Leaves out targets that only the working tree has and that are no part of it: those that git ignores, and those of another
+/// Leaves out targets that only the working tree has but that do not belong to it: those that git ignores, and those of another
 /// repository in it.
 fn leave_out_ignored(targets: &mut Vec<String>, [from, to]: [&Built; 2], git: &Git) -> Result<()> {
     let is_new = |target: &String| !is_layer(&*from.world, target);
